@@ -1,0 +1,1 @@
+"""GPU training on preemptible Kubernetes nodes, as one object."""
