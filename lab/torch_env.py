@@ -1,0 +1,199 @@
+"""A torch environment for CPython 3.11, installed once under /opt and mounted read-only into pods.
+
+PyPI's torch for Linux is the CUDA build and does not import without its CUDA libraries, so the whole set comes:
+about 5.4 GB on disk, two minutes on a good line. Every version is pinned, dependencies included, and nothing is
+resolved at install time. `python -m lab.torch_env` installs what is missing and prints the path.
+"""
+
+import fcntl
+import hashlib
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path("/opt/spottrain")
+PYTHON_VERSION = "3.11"
+FREE_GIB_NEEDED = 10
+# The images are Debian 12, whose C library is 2.36.
+NEWEST_GLIBC_MINOR = 36
+
+# What `pip install torch==2.15.0 scikit-learn==1.9.1 numpy==2.4.6` resolved to.
+PINS = (
+    "cloudpickle==3.1.3",
+    "cuda-bindings==13.5.0",
+    "cuda-pathfinder==1.9.1",
+    "cuda-toolkit==13.2.2",
+    "filelock==4.3.1",
+    "fsspec==2026.9.0",
+    "Jinja2==3.1.6",
+    "joblib==1.6.0",
+    "MarkupSafe==3.0.4",
+    "mpmath==1.3.0",
+    "narwhals==2.29.0",
+    "networkx==3.6.1",
+    "numpy==2.4.6",
+    "nvidia-cublas==13.4.1.3",
+    "nvidia-cuda-cccl==13.3.5.0.6",
+    "nvidia-cuda-cupti==13.2.86",
+    "nvidia-cuda-nvrtc==13.2.86",
+    "nvidia-cuda-runtime==13.2.86",
+    "nvidia-cudnn-cu13==9.26.0.51",
+    "nvidia-cufft==12.2.0.57",
+    "nvidia-cufile==1.17.1.22",
+    "nvidia-cusolver==12.2.0.11",
+    "nvidia-cusparse==12.7.10.12",
+    "nvidia-cusparselt-cu13==0.8.1",
+    "nvidia-nccl-cu13==2.30.7",
+    "nvidia-nvjitlink==13.5.37",
+    "nvidia-nvshmem-cu13==3.7.2",
+    "nvidia-nvtx==13.2.86",
+    "scikit-learn==1.9.1",
+    "scipy==1.17.1",
+    "setuptools==84.2.1",
+    "sympy==1.14.0",
+    "threadpoolctl==3.8.0",
+    "torch==2.15.0",
+    "triton==3.9.0",
+    "typing_extensions==4.16.0",
+)
+
+
+class TorchEnvError(Exception):
+    """The environment cannot be installed; the message says what to do."""
+
+
+def stable_path(root: Path = ROOT) -> Path:
+    """The path for PYTHONPATH and hostPath volumes: a link to the environment of the current pins."""
+    return root / "torch"
+
+
+def ensure(root: Path = ROOT) -> Path:
+    """Install the environment unless it is there, and return `stable_path`. Several processes may call it at once."""
+    target = root / f"torch-{_key()}"
+    if not target.is_dir():
+        root.mkdir(parents=True, exist_ok=True)
+        with _locked(root / ".torch.lock"):
+            if not target.is_dir():
+                _install(target)
+    _point(stable_path(root), target)
+    return stable_path(root)
+
+
+def _key() -> str:
+    text = "\n".join((PYTHON_VERSION, platform.machine(), *PINS))
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _install(target: Path) -> None:
+    free = shutil.disk_usage(target.parent).free / 2**30
+    if free < FREE_GIB_NEEDED:
+        raise TorchEnvError(
+            f"{target.parent} has {free:.1f} GiB free; the torch environment needs {FREE_GIB_NEEDED}. Free some space."
+        )
+    partial = target.with_name(target.name + ".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    _say(f"torch environment: installing {len(PINS)} packages (about 5.4 GB) into {target}")
+    started = time.monotonic()
+    previous = os.umask(0o022)
+    try:
+        _run(_pip_command(partial), started)
+    finally:
+        os.umask(previous)
+    partial.rename(target)
+    _say(f"torch environment: ready after {time.monotonic() - started:.0f} s")
+
+
+def _pip_command(target: Path) -> list[str]:
+    arch = platform.machine()
+    platforms = [f"manylinux_2_{minor}_{arch}" for minor in range(17, NEWEST_GLIBC_MINOR + 1)]
+    command = [
+        *_pip(),
+        "install",
+        "--no-deps",
+        "--no-cache-dir",
+        "--progress-bar=off",
+        "--root-user-action=ignore",
+        f"--target={target}",
+        f"--python-version={PYTHON_VERSION}",
+        "--implementation=cp",
+        "--only-binary=:all:",
+    ]
+    for name in (*platforms, f"manylinux2014_{arch}"):
+        command.append(f"--platform={name}")
+    return [*command, *PINS]
+
+
+def _pip() -> list[str]:
+    """A pip, by preference that of a Python 3.11: then the byte code it compiles is what the pods load."""
+    if importlib.util.find_spec("pip"):
+        ours = [sys.executable, "-m", "pip"]
+        if sys.version_info[:2] == (3, 11):
+            return ours
+    else:
+        ours = []
+    for name in ("python3.11", "python3"):
+        python = shutil.which(name)
+        if (
+            python
+            and subprocess.run(
+                [python, "-m", "pip", "--version"], capture_output=True, check=False
+            ).returncode
+            == 0
+        ):
+            return [python, "-m", "pip"]
+    if not ours:
+        raise TorchEnvError("no pip found; install it (Debian: apt-get install python3-pip)")
+    return ours
+
+
+def _run(command: list[str], started: float) -> None:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        lines: list[str] = []
+        for line in process.stdout or ():
+            lines.append(line)
+            words = line.split()
+            if words and words[0] in {"Collecting", "Installing"}:
+                _say(f"torch environment: {time.monotonic() - started:5.0f} s  {' '.join(words[:2])}")
+    if process.returncode != 0:
+        raise TorchEnvError(f"pip ended with {process.returncode}; its last lines:\n{''.join(lines[-15:])}")
+
+
+def _point(link: Path, target: Path) -> None:
+    if link.is_symlink() and link.readlink() == Path(target.name):
+        return
+    fresh = link.with_name(f".{link.name}.{os.getpid()}")
+    fresh.symlink_to(target.name)
+    fresh.rename(link)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def main() -> int:
+    """Install what is missing and print the path."""
+    try:
+        path = ensure()
+    except TorchEnvError as error:
+        _say(f"error: {error}")
+        return 1
+    print(path)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
