@@ -1,22 +1,23 @@
 """A torch environment for CPython 3.11, installed once under /opt and mounted read-only into pods.
 
-PyPI's torch for Linux is the CUDA build and does not import without its CUDA libraries, so the whole set comes:
-about 5.4 GB on disk, two minutes on a good line. Every version is pinned, dependencies included, and nothing is
-resolved at install time. `python -m lab.torch_env` installs what is missing and prints the path.
+PyPI's torch for Linux is the CUDA build and does not import without its CUDA libraries, so the whole set
+comes: about 5.4 GB on disk, two minutes on a good line. Every version is pinned, dependencies included, and
+nothing is resolved at install time. `python -m lab.torch_env` installs what is missing and prints the path.
 """
 
 import fcntl
 import hashlib
-import importlib.util
 import os
 import platform
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from lab import clock
+from lab.errors import LabError
 
 ROOT = Path("/opt/spottrain")
 PYTHON_VERSION = "3.11"
@@ -65,17 +66,13 @@ PINS = (
 )
 
 
-class TorchEnvError(Exception):
-    """The environment cannot be installed; the message says what to do."""
-
-
 def stable_path(root: Path = ROOT) -> Path:
     """The path for PYTHONPATH and hostPath volumes: a link to the environment of the current pins."""
     return root / "torch"
 
 
 def ensure(root: Path = ROOT) -> Path:
-    """Install the environment unless it is there, and return `stable_path`. Several processes may call it at once."""
+    """Install the environment unless it is there; return `stable_path`. Several processes may call it at once."""
     target = root / f"torch-{_key()}"
     if not target.is_dir():
         root.mkdir(parents=True, exist_ok=True)
@@ -101,20 +98,21 @@ def _locked(path: Path) -> Iterator[None]:
 def _install(target: Path) -> None:
     free = shutil.disk_usage(target.parent).free / 2**30
     if free < FREE_GIB_NEEDED:
-        raise TorchEnvError(
-            f"{target.parent} has {free:.1f} GiB free; the torch environment needs {FREE_GIB_NEEDED}. Free some space."
+        raise LabError(
+            f"{target.parent} has {free:.1f} GiB free, the torch environment needs {FREE_GIB_NEEDED}: "
+            "free some space"
         )
     partial = target.with_name(target.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     _say(f"torch environment: installing {len(PINS)} packages (about 5.4 GB) into {target}")
-    started = time.monotonic()
+    started = clock.now()
     previous = os.umask(0o022)
     try:
         _run(_pip_command(partial), started)
     finally:
         os.umask(previous)
     partial.rename(target)
-    _say(f"torch environment: ready after {time.monotonic() - started:.0f} s")
+    _say(f"torch environment: ready after {clock.now() - started:.0f} s")
 
 
 def _pip_command(target: Path) -> list[str]:
@@ -132,32 +130,28 @@ def _pip_command(target: Path) -> list[str]:
         "--implementation=cp",
         "--only-binary=:all:",
     ]
-    for name in (*platforms, f"manylinux2014_{arch}"):
-        command.append(f"--platform={name}")
-    return [*command, *PINS]
+    platforms.append(f"manylinux2014_{arch}")
+    return [*command, *(f"--platform={name}" for name in platforms), *PINS]
 
 
 def _pip() -> list[str]:
     """A pip, by preference that of a Python 3.11: then the byte code it compiles is what the pods load."""
-    if importlib.util.find_spec("pip"):
-        ours = [sys.executable, "-m", "pip"]
-        if sys.version_info[:2] == (3, 11):
-            return ours
-    else:
-        ours = []
-    for name in ("python3.11", "python3"):
-        python = shutil.which(name)
-        if (
-            python
-            and subprocess.run(
-                [python, "-m", "pip", "--version"], capture_output=True, check=False
-            ).returncode
-            == 0
-        ):
-            return [python, "-m", "pip"]
-    if not ours:
-        raise TorchEnvError("no pip found; install it (Debian: apt-get install python3-pip)")
-    return ours
+    candidates = [sys.executable, shutil.which("python3.11"), shutil.which("python3")]
+    with_pip = [python for python in candidates if python and _has_pip(python)]
+    if not with_pip:
+        raise LabError("no pip found; install it (Debian: apt-get install python3-pip)")
+    return [min(with_pip, key=lambda python: not _is_target(python)), "-m", "pip"]
+
+
+def _has_pip(python: str) -> bool:
+    return (
+        subprocess.run([python, "-m", "pip", "--version"], capture_output=True, check=False).returncode == 0
+    )
+
+
+def _is_target(python: str) -> bool:
+    shown = subprocess.run([python, "--version"], capture_output=True, check=True, text=True)
+    return shown.stdout.startswith(f"Python {PYTHON_VERSION}.")
 
 
 def _run(command: list[str], started: float) -> None:
@@ -167,9 +161,9 @@ def _run(command: list[str], started: float) -> None:
             lines.append(line)
             words = line.split()
             if words and words[0] in {"Collecting", "Installing"}:
-                _say(f"torch environment: {time.monotonic() - started:5.0f} s  {' '.join(words[:2])}")
+                _say(f"torch environment: {clock.now() - started:5.0f} s  {' '.join(words[:2])}")
     if process.returncode != 0:
-        raise TorchEnvError(f"pip ended with {process.returncode}; its last lines:\n{''.join(lines[-15:])}")
+        raise LabError(f"pip ended with {process.returncode}; its last lines:\n{''.join(lines[-15:])}")
 
 
 def _point(link: Path, target: Path) -> None:
@@ -188,7 +182,7 @@ def main() -> int:
     """Install what is missing and print the path."""
     try:
         path = ensure()
-    except TorchEnvError as error:
+    except LabError as error:
         _say(f"error: {error}")
         return 1
     print(path)
