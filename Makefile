@@ -32,3 +32,7 @@ check: venv ## lint, types, layers
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+.PHONY: manifests
+manifests: venv ## make anew what is made from crds/ and charts/: the chart's copy, its README, install.yaml
+	PYTHONPATH=.:operator $(PY) manifests/render.py

@@ -1,0 +1,197 @@
+"""The chart, rendered by the real helm."""
+
+import json
+import re
+import subprocess
+from typing import Any
+
+import pytest
+import yaml
+from manifests import render
+
+from lab import errors
+from spottrain.api import clouds
+
+EVERYTHING = (
+    "--set=podMonitor.enabled=true",
+    "--set=namespaces={team-a,team-b}",
+    "--set=spotLabels.pool=cheap",
+    "--set=onDemandLabels.pool=safe",
+    "--set=priorityClassName=system-cluster-critical",
+)
+
+
+def objects(*options: str) -> list[dict[str, Any]]:
+    return render.documents(render.template(*options))
+
+
+def of_kind(kind: str, *options: str) -> list[dict[str, Any]]:
+    return [one for one in objects(*options) if one["kind"] == kind]
+
+
+def operator(*options: str) -> dict[str, Any]:
+    (deployment,) = of_kind("Deployment", *options)
+    spec: dict[str, Any] = deployment["spec"]["template"]["spec"]
+    return spec
+
+
+def environment(*options: str) -> dict[str, str]:
+    (container,) = operator(*options)["containers"]
+    return {one["name"]: one["value"] for one in container["env"]}
+
+
+def off_spot(*options: str) -> dict[str, tuple[str, ...]]:
+    """Label → values of nodes that the operator refuses."""
+    affinity = operator(*options)["affinity"]["nodeAffinity"]
+    (term,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert {one["operator"] for one in term["matchExpressions"]} == {"NotIn"}
+    return {one["key"]: tuple(one["values"]) for one in term["matchExpressions"]}
+
+
+def test_helm_lint_has_nothing_to_say() -> None:
+    line = [render.helm(), "lint", "--strict", str(render.CHART)]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "[WARNING]" not in done.stdout
+
+
+def test_made_files_are_up_to_date() -> None:
+    wanted = render.outputs()
+    assert {path.name: path.read_text() for path in wanted} == {path.name: text for path, text in wanted.items()}
+
+
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        ("nodeLosSeconds=5", "additional properties 'nodeLosSeconds' not allowed"),
+        ("crds.kep=false", "additional properties 'kep' not allowed"),
+        ("nodeLossSeconds=soon", "at '/nodeLossSeconds': got string, want number"),
+        ("nodeLossSeconds=0", "at '/nodeLossSeconds': minimum: got 0, want 1"),
+        ("image.pullPolicy=Sometimes", "at '/image/pullPolicy': value must be one of"),
+        ("namespaces={Team_A}", "at '/namespaces/0': 'Team_A' does not match pattern"),
+        ("logLevel=loud", "at '/logLevel': value must be one of 'debug', 'info', 'warning', 'error'"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_its_path(option: str, sentence: str) -> None:
+    with pytest.raises(errors.LabError, match=re.escape(sentence)):
+        render.template(f"--set={option}")
+
+
+def test_two_monitors_are_refused_because_metrics_would_count_twice() -> None:
+    with pytest.raises(errors.LabError, match="every metric would be counted twice: choose one"):
+        render.template("--set=podMonitor.enabled=true", "--set=serviceMonitor.enabled=true")
+
+
+def test_an_old_cluster_is_refused() -> None:
+    with pytest.raises(errors.LabError, match=r"requires kubeVersion: >=1\.32\.0-0"):
+        render.template("--kube-version=1.31.9")
+
+
+def test_values_and_their_schema_name_the_same_keys() -> None:
+    values = yaml.safe_load((render.CHART / "values.yaml").read_text())
+    schema = json.loads((render.CHART / "values.schema.json").read_text())
+    assert values.keys() == schema["properties"].keys() - {"global"}
+    monitor = schema["definitions"]["monitor"]
+    for key, value in values.items():
+        part = schema["properties"][key]
+        part = monitor if part.get("$ref") == "#/definitions/monitor" else part
+        if isinstance(value, dict) and "properties" in part:
+            assert value.keys() == part["properties"].keys(), key
+
+
+def test_every_value_is_documented() -> None:
+    text = (render.CHART / "values.yaml").read_text()
+    documented = {one.path for one in render.documented_values(text)}
+    values = yaml.safe_load(text)
+    nested = {key for key in values if any(path.startswith(f"{key}.") for path in documented)}
+    leaves = {f"{key}.{inner}" for key in nested for inner in values[key]} | (values.keys() - nested)
+    assert documented == leaves
+
+
+def test_the_resource_is_the_one_in_crds_and_stays_on_uninstall() -> None:
+    (made,) = of_kind("CustomResourceDefinition")
+    source = yaml.safe_load(render.CRD.read_text())
+    assert made["spec"] == source["spec"]
+    assert made["metadata"]["name"] == source["metadata"]["name"]
+    assert made["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+
+
+def test_the_resource_goes_with_the_release_only_if_asked() -> None:
+    (made,) = of_kind("CustomResourceDefinition", "--set=crds.keep=false")
+    assert "annotations" not in made["metadata"]
+    assert of_kind("CustomResourceDefinition", "--set=crds.enabled=false") == []
+
+
+def test_the_operator_is_restricted() -> None:
+    pod = operator()
+    (container,) = pod["containers"]
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["runAsUser"] == 65532
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+
+
+def test_there_is_one_operator_and_never_two() -> None:
+    (deployment,) = of_kind("Deployment")
+    assert deployment["spec"]["replicas"] == 1
+    assert deployment["spec"]["strategy"] == {"type": "Recreate"}
+
+
+def test_probes_ask_the_paths_that_the_operator_serves() -> None:
+    (container,) = operator()["containers"]
+    paths = {kind: container[f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "liveness", "readiness")}
+    assert paths == {"startup": "/healthz", "liveness": "/healthz", "readiness": "/readyz"}
+    assert environment()["SPOTTRAIN_HTTP_PORT"] == str(container["ports"][0]["containerPort"])
+
+
+def test_the_operator_stays_off_every_spot_node_that_it_knows() -> None:
+    assert off_spot() == {mark.key: mark.values for mark in clouds.SPOT_MARKS}
+
+
+def test_labels_of_ones_own_reach_the_operator_and_its_affinity() -> None:
+    options = ("--set=spotLabels.pool=cheap,spotLabels.tier=low", "--set=onDemandLabels.pool=safe")
+    assert environment(*options)["SPOTTRAIN_SPOT_LABELS"] == "pool=cheap,tier=low"
+    assert environment(*options)["SPOTTRAIN_ON_DEMAND_LABELS"] == "pool=safe"
+    assert off_spot(*options).items() >= {"pool": ("cheap",), "tier": ("low",)}.items()
+
+
+def test_namespaces_narrow_the_rights_to_roles_there() -> None:
+    options = ("--set=namespaces={team-a,team-b}", "--set=rbac.aggregate=false")
+    assert environment(*options)["SPOTTRAIN_NAMESPACES"] == "team-a,team-b"
+    (cluster,) = of_kind("ClusterRole", *options)
+    assert [(rule["resources"], rule["verbs"]) for rule in cluster["rules"]] == [
+        (["nodes"], ["get", "list", "watch"]),
+        (["namespaces"], ["get"]),
+    ]
+    roles = of_kind("Role", *options)
+    assert [one["metadata"]["namespace"] for one in roles] == ["team-a", "team-b"]
+    (everywhere, *_) = of_kind("ClusterRole")
+    assert roles[0]["rules"] == [one for one in everywhere["rules"] if one not in cluster["rules"]]
+
+
+def test_no_right_is_a_wildcard_and_none_reaches_secrets() -> None:
+    rules = [rule for kind in ("ClusterRole", "Role") for one in of_kind(kind) for rule in one["rules"]]
+    words = {word for rule in rules for key in ("apiGroups", "resources", "verbs") for word in rule[key]}
+    assert words.isdisjoint({"*", "secrets", "configmaps", "finalizers", "impersonate", "escalate", "bind"})
+
+
+def test_a_digest_wins_over_the_tag() -> None:
+    digest = f"sha256:{'0' * 64}"
+    (container,) = operator(f"--set=image.digest={digest}")["containers"]
+    assert container["image"] == f"docker.io/spottrain/operator@{digest}"
+
+
+def test_metrics_are_offered_to_prometheus_on_the_services_port() -> None:
+    (monitor,) = of_kind("ServiceMonitor", "--set=serviceMonitor.enabled=true")
+    (service,) = of_kind("Service")
+    assert service["metadata"]["labels"].items() >= monitor["spec"]["selector"]["matchLabels"].items()
+    assert monitor["spec"]["endpoints"][0]["port"] == service["spec"]["ports"][0]["name"]
+
+
+def test_d8_no_object_is_too_big_for_client_side_apply() -> None:
+    sizes = {one["metadata"]["name"]: len(json.dumps(one)) for one in objects(*EVERYTHING)}
+    assert {name: size for name, size in sizes.items() if size >= 200_000} == {}

@@ -1,0 +1,114 @@
+"""The resource's schema as a text: what `kubectl explain` will show, and the bounds that rules are priced by."""
+
+import collections.abc as cabc
+import json
+from typing import Any
+
+import pytest
+import yaml
+from manifests import render
+
+Schema = dict[str, Any]
+
+
+def crd() -> Schema:
+    loaded: Schema = yaml.safe_load(render.CRD.read_text())
+    return loaded
+
+
+def schema() -> Schema:
+    (version,) = crd()["spec"]["versions"]
+    root: Schema = version["schema"]["openAPIV3Schema"]
+    return root
+
+
+def fields(node: Schema, path: str = "") -> cabc.Iterator[tuple[str, Schema]]:
+    """Every field below a schema, with its path; list items and map values as `[]`."""
+    for name, child in node.get("properties", {}).items():
+        yield f"{path}.{name}", child
+        yield from fields(child, f"{path}.{name}")
+    for key in ("items", "additionalProperties"):
+        if key in node:
+            yield f"{path}[]", node[key]
+            yield from fields(node[key], f"{path}[]")
+
+
+FIELDS = dict(fields(schema()))
+
+
+def test_every_field_says_what_it_is_in_a_sentence() -> None:
+    wordless = [
+        path
+        for path, one in FIELDS.items()
+        if "." not in one.get("description", "")
+        and not path.endswith(("labels[]", "annotations[]"))
+        and path != ".metadata"
+    ]
+    assert wordless == []
+
+
+def test_every_choice_and_every_default_is_explained() -> None:
+    unexplained = [
+        (path, word)
+        for path, one in FIELDS.items()
+        if path.startswith(".spec")
+        for word in (*one.get("enum", ()), one.get("default"))
+        if word not in (None, {}) and str(word).lower() not in one["description"].lower()
+    ]
+    assert unexplained == []
+
+
+def test_status_refuses_no_word_of_a_newer_operator() -> None:
+    choices = [path for path, one in FIELDS.items() if path.startswith(".status.") and "enum" in one]
+    assert choices == [".status.conditions[].status"]
+
+
+def test_strings_and_lists_have_bounds() -> None:
+    free = [
+        path
+        for path, one in FIELDS.items()
+        if (one.get("type") == "string" and not {"maxLength", "enum", "format"} & one.keys())
+        or (one.get("type") == "array" and "maxItems" not in one)
+    ]
+    assert [path for path in free if not path.endswith(("labels[]", "annotations[]"))] == [".apiVersion", ".kind"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".spec.template.metadata",
+        ".spec.template.spec",
+        ".spec.template.spec.containers[]",
+        ".spec.template.spec.containers[].resources",
+        ".spec.template.spec.containers[].volumeMounts[]",
+        ".spec.template.spec.initContainers[]",
+        ".spec.template.spec.volumes[]",
+        ".spec.template.spec.volumes[].persistentVolumeClaim",
+    ],
+)
+def test_a_pod_keeps_fields_that_the_schema_does_not_know(path: str) -> None:
+    assert FIELDS[path]["x-kubernetes-preserve-unknown-fields"] is True
+
+
+def test_only_pods_keep_unknown_fields() -> None:
+    keepers = [path for path, one in FIELDS.items() if one.get("x-kubernetes-preserve-unknown-fields")]
+    assert [path for path in keepers if not path.startswith(".spec.template.")] == []
+
+
+def test_columns_show_fields_that_exist() -> None:
+    (version,) = crd()["spec"]["versions"]
+    columns = {one["name"]: one["jsonPath"] for one in version["additionalPrinterColumns"]}
+    assert list(columns) == [
+        *("Phase", "Workers", "Step", "Reclaims", "Checkpoint", "Age"),
+        *("Attempt", "Spot", "On-demand"),
+    ]
+    assert [path for path in columns.values() if path not in FIELDS] == [".metadata.creationTimestamp"]
+
+
+def test_jobs_are_not_in_the_category_all() -> None:
+    """`kubectl delete all --all` must not take the record of a run with it."""
+    assert "categories" not in crd()["spec"]["names"]
+
+
+def test_d8_the_resource_fits_into_an_annotation_of_client_side_apply() -> None:
+    assert len(json.dumps(crd())) < 200_000
