@@ -72,7 +72,7 @@ def stable_path(root: Path = ROOT) -> Path:
 
 
 def ensure(root: Path = ROOT) -> Path:
-    """Install the environment unless it is there; return `stable_path`. Several processes may call it at once."""
+    """Install the environment unless it is there (safe from several processes); return `stable_path`."""
     target = root / f"torch-{_key()}"
     if not target.is_dir():
         root.mkdir(parents=True, exist_ok=True)
