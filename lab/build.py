@@ -4,7 +4,7 @@ import os
 import shutil
 from pathlib import Path
 
-from lab import clock, shell
+from lab import clock, locks, shell
 from lab.errors import LabError
 from lab.programs import GOMOD, PROGRAMS, Program, cache_key
 
@@ -39,7 +39,8 @@ def go_version() -> str:
 def location(program: Program, go: str) -> Path:
     """Where the wanted build of `program` is, or will be."""
     folder = GOMOD / program.family
-    key = cache_key(program, go, (folder / "go.mod").read_bytes(), (folder / "go.sum").read_bytes())
+    sources = [folder / "go.mod", folder / "go.sum", *sorted(folder.glob("*.go"))]
+    key = cache_key(program, go, [source.read_bytes() for source in sources])
     return cache_root() / "programs" / key / program.name
 
 
@@ -54,20 +55,30 @@ def build_all() -> dict[str, Path]:
     Compiled packages stay in Go's own cache, so a build that was interrupted goes on where it was.
     """
     go = go_version()
+    if missing(go):
+        with locks.held(cache_root() / "programs" / "lock"):
+            _build_missing(go)
+    return {program.name: location(program, go) for program in PROGRAMS}
+
+
+def _build_missing(go: str) -> None:
     todo = missing(go)
     for number, program in enumerate(todo, start=1):
         print(f"build {number}/{len(todo)}: {program.name} {program.version} ...", end=" ", flush=True)
         started = clock.now()
         _build(program, location(program, go))
         print(f"{clock.now() - started:.0f} s", flush=True)
-    return {program.name: location(program, go) for program in PROGRAMS}
 
 
 def _build(program: Program, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     unfinished = target.with_suffix(".unfinished")
     # A toolchain that go.mod would like to download cannot be assumed to be reachable.
-    settings = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly -trimpath -buildvcs=false"}
+    settings = {
+        "CGO_ENABLED": "0",
+        "GOTOOLCHAIN": "local",
+        "GOFLAGS": "-mod=readonly -trimpath -buildvcs=false",
+    }
     shell.run(
         *("nice", "go", "build", "-ldflags", program.ldflags(), "-o", unfinished, program.package),
         cwd=GOMOD / program.family,

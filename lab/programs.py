@@ -6,6 +6,7 @@ To move to another version: change go.mod there, run `go mod tidy` in it, commit
 
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +23,8 @@ class Program:
     name: str
     family: str
     """Folder below gomod/."""
-    module: str
+    module: str | None
+    """None: the source is the folder itself."""
     package: str
     stamps: tuple[str, ...] = ()
     """String variables to set at link time, `{version}`, `{major}` and `{minor}` filled in."""
@@ -30,6 +32,8 @@ class Program:
     @property
     def version(self) -> str:
         """The module version that go.mod pins, such as v1.34.4."""
+        if self.module is None:
+            return "v1.0.0"
         return pinned_version((GOMOD / self.family / "go.mod").read_text(), self.module)
 
     def ldflags(self) -> str:
@@ -47,10 +51,13 @@ def pinned_version(go_mod: str, module: str) -> str:
     return found.group(1)
 
 
-def cache_key(program: Program, go_version: str, go_mod: bytes, go_sum: bytes) -> str:
-    """Folder name that changes whenever the built bytes could: source, toolchain or flags."""
+def cache_key(program: Program, go_version: str, sources: Sequence[bytes]) -> str:
+    """Folder name that changes whenever the built bytes could: source, toolchain or flags.
+
+    `sources` are the contents of go.mod, go.sum and the Go files beside them.
+    """
     digest = hashlib.sha256()
-    for part in (go_version.encode(), go_mod, go_sum, program.package.encode(), program.ldflags().encode()):
+    for part in (go_version.encode(), *sources, program.package.encode(), program.ldflags().encode()):
         digest.update(len(part).to_bytes(8, "big") + part)
     return f"{program.name}-{program.version}-{digest.hexdigest()[:12]}"
 
@@ -97,4 +104,5 @@ PROGRAMS = (
     Program("kwok", "kwok", _KWOK, f"{_KWOK}/cmd/kwok", (f"{_KWOK}/pkg/consts.Version={{version}}",)),
     Program("versitygw", "versitygw", _VERSITYGW, f"{_VERSITYGW}/cmd/versitygw", ("main.Version={version}",)),
     Program("helm", "helm", _HELM, f"{_HELM}/cmd/helm", _HELM_STAMPS),
+    Program("pause", "pause", None, "."),
 )

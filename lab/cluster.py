@@ -1,0 +1,334 @@
+"""The lab as one object: what the command line, the tests and the demo use."""
+
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from lab import (
+    archive,
+    build,
+    cgroups,
+    clock,
+    config,
+    controlplane,
+    golden,
+    images,
+    kwok,
+    network,
+    node,
+    packages,
+    preflight,
+    process,
+    shell,
+    state,
+    store,
+)
+from lab.api import Api
+from lab.config import Addresses, Config
+from lab.errors import LabError
+from lab.kwok import FakeNode
+from lab.node_files import Machine
+
+GPU = "nvidia.com/gpu"
+
+
+class Lab:
+    """A Kubernetes cluster on this machine, by name. Every method raises LabError when it cannot do it."""
+
+    def __init__(self, name: str = "main") -> None:
+        self.name = config.check_name(name)
+        self.state = state.State(name)
+
+    # -- what it is -------------------------------------------------------------------------------
+
+    @property
+    def addresses(self) -> Addresses:
+        """Its networks and ports."""
+        return self.state.addresses
+
+    @property
+    def kubeconfig(self) -> Path:
+        """File with all rights in the cluster."""
+        return self.state.admin
+
+    @property
+    def s3_endpoint(self) -> str:
+        """URL of the object store, the same for host and pods."""
+        return self.addresses.store_url
+
+    def env(self) -> dict[str, str]:
+        """Environment in which kubectl, helm and S3 clients find this lab."""
+        path = shell.environment(None).get("PATH", "/usr/bin:/bin")
+        own = str(self.state.bin)
+        kept = [folder for folder in path.split(":") if folder != own]
+        return {
+            "KUBECONFIG": str(self.kubeconfig),
+            "PATH": ":".join([own, *kept]),
+            **store.environment(self.state),
+        }
+
+    def config(self) -> Config | None:
+        """What it was started with; None when it is down."""
+        return self.state.started()
+
+    def running(self) -> bool:
+        """Whether it was started to the end and all of its host processes live."""
+        parts = (controlplane.running, store.running, kwok.running)
+        return self.config() is not None and all(part(self.state) for part in parts)
+
+    # -- up and down ------------------------------------------------------------------------------
+
+    def up(self, wanted: Config | None = None) -> str:
+        """Bring it to the state `wanted`: all nodes started, Ready and schedulable.
+
+        Returns a sentence about what was done. A lab that runs is used again; it is an error to want
+        another configuration of it.
+        """
+        wanted = config.check(wanted or self.config() or Config())
+        preflight.check_privileges()
+        packages.install()
+        preflight.check_space()
+        programs = build.build_all()
+        golden.add(images.pause(programs["pause"]), images.base())
+        with self.state.locked():
+            if self.running():
+                return self._again(wanted)
+            started = clock.now()
+            self.state.take_slot()
+            self._clear()
+            self._start(wanted, programs)
+            return (
+                f"lab {self.name} is up: {len(wanted.nodes)} nodes Ready after {clock.now() - started:.1f} s"
+            )
+
+    def down(self, *, keep_store: bool = False) -> None:
+        """End it and leave nothing in the kernel. Keys stay, and with `keep_store` the stored objects."""
+        preflight.check_privileges()
+        with self.state.locked():
+            if not self.state.exists():
+                return
+            self._clear()
+            for folder in (self.state.etcd, self.state.folder / "nodes", self.state.log):
+                shutil.rmtree(folder, ignore_errors=True)
+            if not keep_store:
+                shutil.rmtree(self.state.store, ignore_errors=True)
+
+    def remove(self) -> None:
+        """Take it down and forget it: keys, slot and all."""
+        self.down()
+        shutil.rmtree(self.state.folder, ignore_errors=True)
+
+    def _start(self, wanted: Config, programs: Mapping[str, Path]) -> None:
+        preflight.check_network(self.addresses)
+        shutil.rmtree(self.state.etcd, ignore_errors=True)
+        self.state.prepare()
+        self._link(programs)
+        network.add_bridge(self.addresses, self.state.folder / "ip_forward")
+        controlplane.start(self.state, wanted.timings)
+        store.start(self.state)
+        kwok.start(self.state)
+        for machine in self._machines(wanted):
+            node.start(machine, len(wanted.nodes), wanted.timings)
+        self._wait_ready(self._machines(wanted))
+        account = "/api/v1/namespaces/default/serviceaccounts/default"
+        clock.wait_for("the service account of new pods", lambda: self.api.get(account).ok, seconds=20)
+        self.state.save(wanted)
+
+    def _again(self, wanted: Config) -> str:
+        if wanted != self.config():
+            raise LabError(f"lab {self.name} runs with another configuration: `python -m lab down` first")
+        machines = self._machines(wanted)
+        healed = [machine.spec.name for machine in machines if self._heal(machine, wanted)]
+        self._wait_ready(machines)
+        also = f"; brought back: {', '.join(healed)}" if healed else ""
+        return f"lab {self.name} is already up{also}"
+
+    def _clear(self) -> None:
+        """Remove every trace of this lab from the kernel, whether it runs or was killed."""
+        before = self.config() or Config()
+        self.state.forget()
+        names = {path.name.removeprefix("node-") for path in self.state.pids.glob("node-*")}
+        for machine in self._machines(before):
+            node.shoot(machine)
+        for machine in self._machines(before):
+            node.kill(machine)
+            names.discard(machine.spec.name)
+        self._kill_strays(names)
+        kwok.stop(self.state)
+        store.stop(self.state)
+        controlplane.stop(self.state)
+        network.remove_leftovers(self.addresses)
+        last = not [name for name in state.slots() if name != self.name and state.State(name).started()]
+        network.remove_bridge(self.addresses, self.state.folder / "ip_forward", last=last)
+        cgroups.remove(self.addresses.cgroup)
+
+    def _kill_strays(self, names: Iterable[str]) -> None:
+        """Machines that the last complete start did not know of, and processes whose file was lost."""
+        for name in names:
+            process.stop(self.state.pids / f"node-{name}", grace=0)
+        for pid in cgroups.processes(self.addresses.cgroup):
+            process.kill(pid)
+
+    def _link(self, programs: Mapping[str, Path]) -> None:
+        shutil.rmtree(self.state.bin)
+        self.state.bin.mkdir()
+        for name, path in programs.items():
+            (self.state.bin / name).symlink_to(path)
+
+    # -- nodes ------------------------------------------------------------------------------------
+
+    def node_kill(self, name: str) -> None:
+        """Sudden death of a machine: all its processes end at once; its Node object stays."""
+        with self.state.locked():
+            node.kill(self._machine(name))
+
+    def node_start(self, name: str, *, wipe: bool = False) -> None:
+        """Start a machine that was killed and wait until it is Ready and schedulable.
+
+        It has its old disk; with `wipe` an empty one, as a new machine of the same name.
+        """
+        with self.state.locked():
+            machine, wanted = self._machine(name), self._config()
+            if node.init_pid(machine) is None:
+                if wipe:
+                    node.wipe(machine)
+                node.start(machine, len(wanted.nodes), wanted.timings)
+            self._schedulable(name)
+            self._wait_ready([machine])
+
+    def node_drain(self, name: str, *, timeout: float = 120) -> None:
+        """Cordon the node and evict its pods through the Eviction API; returns when they are gone."""
+        self._machine(name)
+        flags = ("--ignore-daemonsets", "--delete-emptydir-data", "--force", f"--timeout={timeout:.0f}s")
+        self.kubectl("drain", name, *flags)
+
+    def node_cut(self, name: str) -> None:
+        """Cut the machine off from the network; it goes on running."""
+        network.cable(self.addresses, self._machine(name).index, plugged=False)
+
+    def node_mend(self, name: str) -> None:
+        """End what `node_cut` did."""
+        network.cable(self.addresses, self._machine(name).index, plugged=True)
+
+    def node_alive(self, name: str) -> bool:
+        """Whether the machine runs."""
+        return node.init_pid(self._machine(name)) is not None
+
+    def add_fake_nodes(self, nodes: Iterable[FakeNode]) -> None:
+        """Make nodes that kwok plays, and wait until they are Ready."""
+        wanted = list(nodes)
+        for fake in wanted:
+            kwok.add(self.api, fake)
+        names = {fake.name for fake in wanted}
+        clock.wait_for(
+            f"fake nodes {', '.join(sorted(names))} Ready", lambda: names <= self._ready(), seconds=30
+        )
+
+    def remove_fake_nodes(self, names: Iterable[str]) -> None:
+        """Delete nodes that `add_fake_nodes` made."""
+        for name in names:
+            kwok.remove(self.api, name)
+
+    def _config(self) -> Config:
+        if (started := self.config()) is None:
+            raise LabError(f"lab {self.name} is down: `python -m lab up` starts it")
+        return started
+
+    def _machines(self, wanted: Config) -> list[Machine]:
+        return [Machine(self.state, spec, index) for index, spec in enumerate(wanted.nodes)]
+
+    def _machine(self, name: str) -> Machine:
+        machines = {machine.spec.name: machine for machine in self._machines(self._config())}
+        if name not in machines:
+            raise LabError(f"lab {self.name} has no node {name!r}; it has {', '.join(machines)}")
+        return machines[name]
+
+    def _heal(self, machine: Machine, wanted: Config) -> bool:
+        """Start a dead machine (or one whose Node object is gone) anew; True when that was needed."""
+        name = machine.spec.name
+        known = self.api.get(f"/api/v1/nodes/{name}").ok
+        healthy = known and node.init_pid(machine) is not None
+        if not healthy:
+            node.kill(machine)
+            node.start(machine, len(wanted.nodes), wanted.timings)
+        network.cable(self.addresses, machine.index, plugged=True)
+        if known:
+            self._schedulable(name)
+        return not healthy
+
+    def _schedulable(self, name: str) -> None:
+        self.api.merge(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": None}}).expect(
+            f"uncordoning {name}"
+        )
+
+    def _wait_ready(self, machines: Iterable[Machine]) -> None:
+        """Wait until the nodes are Ready with their GPUs, and give them the images added meanwhile."""
+        machines = list(machines)
+        names = {machine.spec.name for machine in machines}
+        unpatched = set(names)
+
+        def ready() -> bool:
+            for name in sorted(unpatched):
+                if self.api.merge(f"/api/v1/nodes/{name}/status", node.gpu_patch()).ok:
+                    unpatched.discard(name)
+            return not unpatched and names <= self._ready(with_gpus=True)
+
+        clock.wait_for(f"nodes {', '.join(sorted(names))} Ready", ready, seconds=90)
+        for machine in machines:
+            node.load_images(machine)
+
+    # -- objects and images -----------------------------------------------------------------------
+
+    @property
+    def api(self) -> Api:
+        """The API server, for what kubectl would be slow at."""
+        return controlplane.api(self.state)
+
+    def kubectl(self, *words: shell.Word, stdin: str | None = None, timeout: float | None = None) -> str:
+        """Run kubectl as administrator; returns its output."""
+        return shell.run(self.state.bin / "kubectl", *words, stdin=stdin, env=self.env(), timeout=timeout)
+
+    def build_image(self, dockerfile_dir: Path, tag: str) -> Path:
+        """Build a Dockerfile on the lab's base and load it; returns the archive."""
+        built = images.built(dockerfile_dir, tag)
+        self.load_image(built.archive)
+        return built.archive
+
+    def load_image(self, tar: Path) -> None:
+        """Give an image archive to the machines that run, and to all that start later."""
+        golden.add(archive.describe(tar))
+        started = self.config()
+        for machine in self._machines(started) if started else []:
+            if node.init_pid(machine) is not None:
+                node.load_images(machine)
+
+    def status(self) -> list[dict[str, Any]]:
+        """One row for each node: name, capacity, zone, machine (running or dead), Ready."""
+        ready = self._ready() if self.running() else set()
+        return [
+            {
+                "node": machine.spec.name,
+                "capacity": machine.spec.capacity,
+                "zone": machine.spec.zone,
+                "machine": "dead" if node.init_pid(machine) is None else "running",
+                "ready": machine.spec.name in ready,
+            }
+            for machine in self._machines(self._config())
+        ]
+
+    def _ready(self, *, with_gpus: bool = False) -> set[str]:
+        items = self.api.get("/api/v1/nodes").expect("listing nodes")["items"]
+        return {item["metadata"]["name"] for item in items if is_ready(item, with_gpus=with_gpus)}
+
+
+def is_ready(item: Mapping[str, Any], *, with_gpus: bool = False) -> bool:
+    """Whether a Node object says that pods (with GPUs) can start there now."""
+    status = item.get("status", {})
+    conditions = {entry["type"]: entry["status"] for entry in status.get("conditions", [])}
+    blocked = any(taint["key"].startswith("node.kubernetes.io/") for taint in item["spec"].get("taints", []))
+    return (
+        conditions.get("Ready") == "True"
+        and not blocked
+        and (not with_gpus or GPU in status.get("allocatable", {}))
+    )

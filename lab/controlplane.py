@@ -1,0 +1,210 @@
+"""etcd, API server, controller-manager, scheduler and DNS as processes of the host."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lab import clock, kubeconfig, pki, process, shell
+from lab.api import Api
+from lab.config import Timings
+from lab.errors import LabError
+from lab.state import State
+
+# Ended in this order. The API server waits for clients that are dead already, hence the short grace.
+STOPPING = (
+    ("coredns", 2.0),
+    ("kube-scheduler", 2.0),
+    ("kube-controller-manager", 2.0),
+    ("kube-apiserver", 3.0),
+    ("etcd", 3.0),
+)
+
+_CONTROLLERS = ("kube-controller-manager", "kube-scheduler")
+
+
+def api(state: State) -> Api:
+    """The API server as the administrator sees it."""
+    folder = state.pki
+    return Api(
+        state.addresses.api_url, folder / "ca.crt", pki.Pair(folder / "admin.key", folder / "admin.crt")
+    )
+
+
+def start(state: State, timings: Timings) -> None:
+    """Start everything but the machines; the API server answers and DNS is registered on return."""
+    _credentials(state)
+    _launch(state, "etcd", _etcd(state))
+    _launch(state, "kube-apiserver", _apiserver(state))
+    server = api(state)
+    wait_ready(state, "kube-apiserver", lambda: server.get("/readyz").ok, seconds=60)
+    _launch(state, "kube-controller-manager", _controller_manager(state, timings))
+    _launch(state, "kube-scheduler", _scheduler(state))
+    _start_dns(state, server)
+
+
+def stop(state: State) -> None:
+    """End the processes, clients before servers."""
+    for name, grace in STOPPING:
+        process.stop(state.pids / name, grace=grace)
+
+
+def running(state: State) -> bool:
+    """Whether every process of the control plane lives."""
+    return all(process.find(state.pids / name) for name, _ in STOPPING)
+
+
+def wait_ready(state: State, name: str, probe: Any, *, seconds: float) -> None:
+    """Wait for a program to answer; LabError with the end of its log when it ended or stays silent."""
+
+    def settled() -> bool:
+        return probe() or process.find(state.pids / name) is None
+
+    if not clock.poll(settled, seconds=seconds, every=0.05) or process.find(state.pids / name) is None:
+        log = state.log / f"{name}.log"
+        last = log.read_text(errors="replace").strip().splitlines()[-3:]
+        raise LabError(f"{name} does not run; the end of {log}:\n" + "\n".join(last))
+
+
+def _launch(state: State, name: str, flags: Sequence[shell.Word]) -> None:
+    process.spawn([state.bin / name, *flags], log=state.log / f"{name}.log", pid_file=state.pids / name)
+
+
+def _credentials(state: State) -> None:
+    addresses, folder = state.addresses, state.pki
+    names = ("kubernetes", "kubernetes.default", "kubernetes.default.svc", "localhost")
+    ips = ("127.0.0.1", addresses.api_service, addresses.gateway)
+    alternatives = ",".join([*(f"DNS:{name}" for name in names), *(f"IP:{ip}" for ip in ips)])
+    pki.service_accounts(folder)
+    pki.certificate(folder, "apiserver", "/CN=kube-apiserver", alternatives)
+    _user(state, "admin", "/O=system:masters/CN=admin")
+    for name in (*_CONTROLLERS, "kube-proxy"):
+        # kube-proxy may not use a machine's identity: that one may not list EndpointSlices.
+        _user(state, name, f"/CN=system:{name}")
+
+
+def _user(state: State, name: str, subject: str) -> Path:
+    pair = pki.certificate(state.pki, name, subject)
+    return kubeconfig.write(
+        state.folder / f"{name}.kubeconfig",
+        lab=f"lab-{state.name}",
+        server=state.addresses.api_url,
+        ca=state.pki / "ca.crt",
+        pair=pair,
+    )
+
+
+def _etcd(state: State) -> list[shell.Word]:
+    client, peer = (f"http://127.0.0.1:{state.addresses.port(offset)}" for offset in (0, 1))
+    return [
+        *("--data-dir", state.etcd, "--log-level", "warn"),
+        *("--listen-client-urls", client, "--advertise-client-urls", client),
+        *(
+            "--listen-peer-urls",
+            peer,
+            "--initial-advertise-peer-urls",
+            peer,
+            "--initial-cluster",
+            f"default={peer}",
+        ),
+        "--unsafe-no-fsync",  # a lab need not survive a power cut, and must not wait for the disk
+    ]
+
+
+def _apiserver(state: State) -> list[shell.Word]:
+    addresses, folder = state.addresses, state.pki
+    return [
+        *("--etcd-servers", f"http://127.0.0.1:{addresses.port(0)}"),
+        *(
+            "--bind-address",
+            addresses.gateway,
+            "--advertise-address",
+            addresses.gateway,
+            "--secure-port",
+            6443,
+        ),
+        *("--service-cluster-ip-range", str(addresses.service_network)),
+        *("--authorization-mode", "Node,RBAC", "--enable-admission-plugins", "NodeRestriction"),
+        *("--client-ca-file", folder / "ca.crt"),
+        *("--tls-cert-file", folder / "apiserver.crt", "--tls-private-key-file", folder / "apiserver.key"),
+        *("--kubelet-client-certificate", folder / "admin.crt", "--kubelet-client-key", folder / "admin.key"),
+        *("--kubelet-preferred-address-types", "InternalIP"),
+        *("--service-account-issuer", "https://kubernetes.default.svc"),
+        *(
+            "--service-account-key-file",
+            folder / "sa.pub",
+            "--service-account-signing-key-file",
+            folder / "sa.key",
+        ),
+        "--allow-privileged",
+        # The host has no kube-proxy: webhooks named by a Service are called at the pod's own address.
+        "--enable-aggregator-routing",
+    ]
+
+
+def _controller_manager(state: State, timings: Timings) -> list[shell.Word]:
+    folder = state.pki
+    return [
+        *("--kubeconfig", state.folder / "kube-controller-manager.kubeconfig", "--leader-elect=false"),
+        *("--bind-address", "127.0.0.1", "--secure-port", state.addresses.port(2)),
+        *("--service-account-private-key-file", folder / "sa.key", "--root-ca-file", folder / "ca.crt"),
+        *("--cluster-signing-cert-file", folder / "ca.crt", "--cluster-signing-key-file", folder / "ca.key"),
+        "--use-service-account-credentials",
+        *("--node-monitor-grace-period", f"{timings.monitor_grace}s"),
+        *("--node-monitor-period", f"{timings.monitor_period}s"),
+    ]
+
+
+def _scheduler(state: State) -> list[shell.Word]:
+    return [
+        *("--kubeconfig", state.folder / "kube-scheduler.kubeconfig", "--leader-elect=false"),
+        *("--bind-address", "127.0.0.1", "--secure-port", state.addresses.port(3)),
+    ]
+
+
+# No cache: a stale or negative answer would hold up ranks that look for each other.
+_COREFILE = """\
+.:53 {{
+  bind {gateway}
+  errors
+  kubernetes cluster.local in-addr.arpa {{
+    kubeconfig {kubeconfig}
+    pods insecure
+    ttl 1
+  }}
+}}
+"""
+
+
+def _start_dns(state: State, server: Api) -> None:
+    corefile = state.folder / "Corefile"
+    corefile.write_text(_COREFILE.format(gateway=state.addresses.gateway, kubeconfig=state.admin))
+    _launch(state, "coredns", ["-conf", corefile])
+    for path, document in dns_objects(state.addresses.dns, state.addresses.gateway):
+        server.apply(path, document)
+
+
+def dns_objects(cluster_ip: str, address: str) -> list[tuple[str, dict[str, Any]]]:
+    """The DNS Service and the endpoint outside the cluster behind it, each with its path."""
+    protocols = (("dns", "UDP"), ("dns-tcp", "TCP"))
+    ports = [{"name": name, "port": 53, "protocol": protocol} for name, protocol in protocols]
+    core, discovery = "/api/v1", "/apis/discovery.k8s.io/v1"
+    namespace = "namespaces/kube-system"
+    labels = {"kubernetes.io/service-name": "kube-dns", "endpointslice.kubernetes.io/managed-by": "lab"}
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "kube-dns"},
+        "spec": {"clusterIP": cluster_ip, "ports": ports},
+    }
+    endpoints = {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {"name": "kube-dns-host", "labels": labels},
+        "addressType": "IPv4",
+        "ports": ports,
+        "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
+    }
+    return [
+        (f"{core}/{namespace}/services/kube-dns", service),
+        (f"{discovery}/{namespace}/endpointslices/kube-dns-host", endpoints),
+    ]

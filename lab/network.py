@@ -1,0 +1,128 @@
+"""The lab's network: a bridge on the host, and for each machine a namespace on a cable to it.
+
+Machine and pod networks are reached by routes alone; no firewall rule is made on the host.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lab import shell
+from lab.config import Addresses
+from lab.errors import LabError
+
+METADATA_ADDRESS = "169.254.169.254/32"
+_FORWARD = Path("/proc/sys/net/ipv4/ip_forward")
+
+
+def overlapping(addresses: Addresses) -> list[str]:
+    """Networks that the host already routes elsewhere and that this lab would need."""
+    ours = (addresses.node_network, addresses.pod_network, addresses.service_network)
+    routes = json.loads(shell.run("ip", "-j", "route", "show", "table", "all", "type", "unicast"))
+    return sorted({route["dst"] for route in routes if _foreign(route, addresses) and _within(route, ours)})
+
+
+def _foreign(route: dict[str, Any], addresses: Addresses) -> bool:
+    return route.get("dev") != addresses.bridge
+
+
+def _within(route: dict[str, Any], networks: Sequence[Any]) -> bool:
+    try:
+        there = type(networks[0])(route["dst"])
+    except (KeyError, ValueError):
+        return False  # "default", or an IPv6 network
+    return any(there.overlaps(network) for network in networks)
+
+
+def add_bridge(addresses: Addresses, remember: Path) -> None:
+    """Make the bridge and let the host forward between machines and pods.
+
+    What forwarding was before is kept in the file `remember`, for `remove_bridge`.
+    """
+    bridge = addresses.bridge
+    _batch(
+        f"link add {bridge} type bridge",
+        f"addr add {addresses.gateway}/24 dev {bridge}",
+        f"link set {bridge} up",
+    )
+    remember.write_text(_FORWARD.read_text())
+    _FORWARD.write_text("1\n")
+
+
+def remove_bridge(addresses: Addresses, remember: Path, *, last: bool) -> None:
+    """Take the bridge away; the `last` lab of this host also puts forwarding back as it was."""
+    if link_exists(addresses.bridge):
+        shell.run("ip", "link", "del", addresses.bridge)
+    if remember.exists():
+        if last:
+            _FORWARD.write_text(remember.read_text())
+        remember.unlink()
+
+
+def add_machine(addresses: Addresses, name: str, index: int, count: int) -> None:
+    """Give machine `index` of `count` its namespace, cable, addresses and routes to the others' pods."""
+    space, veth, ip = addresses.namespace(name), addresses.veth(index), addresses.node(index)
+    shell.run("ip", "netns", "add", space)
+    _batch(
+        f"link add {veth} type veth peer name eth0 netns {space}",
+        f"link set {veth} master {addresses.bridge} up",
+        f"route replace {addresses.pods(index)} via {ip} dev {addresses.bridge}",
+    )
+    others = (other for other in range(count) if other != index)
+    _batch(
+        f"addr add {ip}/24 dev eth0",
+        f"addr add {METADATA_ADDRESS} dev lo",
+        "link set lo up",
+        "link set eth0 up",
+        f"route add default via {addresses.gateway}",
+        *(f"route add {addresses.pods(other)} via {addresses.node(other)}" for other in others),
+        namespace=space,
+    )
+    shell.run("ip", "netns", "exec", space, "sysctl", "-qw", "net.ipv4.ip_forward=1")
+
+
+def remove_machine(addresses: Addresses, name: str, index: int) -> None:
+    """Take away what `add_machine` made, as far as it is there."""
+    if link_exists(addresses.veth(index)):
+        shell.run("ip", "link", "del", addresses.veth(index))
+    space = addresses.namespace(name)
+    if Path("/run/netns", space).exists():
+        shell.run("ip", "netns", "del", space)
+    if shell.run("ip", "route", "show", addresses.pods(index)):
+        shell.run("ip", "route", "del", addresses.pods(index))
+
+
+def cable(addresses: Addresses, index: int, *, plugged: bool) -> None:
+    """Cut machine `index` off from everything, or end that."""
+    shell.run("ip", "link", "set", addresses.veth(index), "up" if plugged else "down")
+
+
+def link_exists(name: str) -> bool:
+    """Whether the host has a network interface of this name."""
+    return Path("/sys/class/net", name).exists()
+
+
+def leftovers(addresses: Addresses) -> list[str]:
+    """Interfaces and namespaces of this slot, whatever lab made them."""
+    links = [path.name for path in Path("/sys/class/net").glob(f"{addresses.bridge}*")]
+    return links + [path.name for path in Path("/run/netns").glob(f"{addresses.bridge}-*")]
+
+
+def remove_leftovers(addresses: Addresses) -> None:
+    """Take away interfaces and namespaces that no file of the lab speaks of any more."""
+    for path in Path("/run/netns").glob(f"{addresses.bridge}-*"):
+        shell.run("ip", "netns", "del", path.name)
+    for path in sorted(Path("/sys/class/net").glob(f"{addresses.bridge}*"), reverse=True):
+        if path.exists():
+            shell.run("ip", "link", "del", path.name)
+
+
+def _batch(*lines: str, namespace: str | None = None) -> None:
+    where = ("-n", namespace) if namespace else ()
+    try:
+        shell.run("ip", *where, "-batch", "-", stdin="\n".join(lines) + "\n")
+    except LabError as error:
+        raise LabError(
+            f"network could not be set up ({error}); is the kernel module `veth` there?"
+        ) from error

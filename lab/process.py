@@ -1,0 +1,93 @@
+"""Processes that go on when this one ends, found again by a file with their number and start time."""
+
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from lab import clock, shell
+from lab.errors import LabError
+
+
+def start_time(pid: int) -> str | None:
+    """Clock ticks after boot at which the process began; None when it is gone or a zombie.
+
+    A number can be given to another process later; number and start time together cannot.
+    A zombie counts as gone: it holds nothing, but some hosts' PID 1 takes seconds to reap it.
+    """
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return None if fields[0] == "Z" else fields[19]
+
+
+def spawn(
+    argv: Sequence[shell.Word],
+    *,
+    log: Path,
+    pid_file: Path,
+    env: Mapping[str, str] | None = None,
+) -> int:
+    """Start a program in a session of its own, its output appended to `log`; returns its number."""
+    line = shell.words(argv)
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, str(log), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
+        (os.POSIX_SPAWN_DUP2, 1, 2),
+    ]
+    try:
+        pid = os.posix_spawnp(line[0], line, shell.environment(env), file_actions=actions, setsid=True)
+    except FileNotFoundError as error:
+        raise LabError(f"{line[0]} is not installed") from error
+    pid_file.write_text(f"{pid} {start_time(pid)}\n")
+    return pid
+
+
+def find(pid_file: Path) -> int | None:
+    """The number of the process that was started under this file, while it lives."""
+    try:
+        pid, began = pid_file.read_text().split()
+    except (FileNotFoundError, ValueError):
+        return None  # never started, or the lab was killed while it wrote the file
+    _reap(int(pid))
+    return int(pid) if start_time(int(pid)) == began else None
+
+
+def stop(pid_file: Path, *, grace: float) -> None:
+    """End the process: ask, and after `grace` seconds force. Gone when this returns."""
+    pid = find(pid_file)
+    if pid is not None:
+        if grace > 0:
+            _send(pid, signal.SIGTERM)
+        if not clock.poll(lambda: find(pid_file) is None, seconds=grace, every=0.02):
+            _send(pid, signal.SIGKILL)
+        clock.wait_for(f"the end of {pid_file.name}", lambda: find(pid_file) is None, seconds=10, every=0.02)
+    pid_file.unlink(missing_ok=True)
+
+
+def children(pid: int) -> list[int]:
+    """Numbers of the process's children."""
+    try:
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def kill(pid: int) -> None:
+    """End it at once, without asking."""
+    _send(pid, signal.SIGKILL)
+
+
+def _send(pid: int, number: signal.Signals) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return  # it ended meanwhile, which is what was wanted
+
+
+def _reap(pid: int) -> None:
+    try:
+        os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        return  # started by an earlier command: its parent reaps it
