@@ -1,0 +1,165 @@
+"""How an attempt starts: it finds its place in the lineage, or takes the next one."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from spottrain import errors
+from spottrain.checkpoint import layout, lineage, manifest, store, view
+
+FRESH = "Fresh"
+_MAX_RACES = 100
+
+Skip = Callable[[view.Skipped], None]
+
+
+@dataclass(frozen=True)
+class Claimant:
+    """Who starts, and what it was told: `wish` is Latest, Fresh or `Step:<n>`.
+
+    A wish other than Latest is for the first attempt of a job that has it: later attempts of that job go
+    on from the latest, or each reclaim would throw them back. `job_uid` tells the jobs apart; without one
+    (on a laptop) the wish is carried out each time.
+    """
+
+    attempt_id: str
+    job_uid: str = ""
+    attempt: int = 0
+    wish: str = lineage.LATEST
+    start_fresh_when_broken: bool = False
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A place in the lineage, and what may be restored from there, best first (soundness not yet checked)."""
+
+    record: lineage.Record
+    trail: Sequence[layout.StepDir]
+    view: view.View
+    records: Mapping[int, lineage.Record]
+
+
+def claim(place: store.Store, me: Claimant, *, now: float, skipped: Skip) -> Claim:
+    """Find or take `me`'s place. `now`: Unix seconds; `skipped` is told of each damaged commit passed over.
+
+    Raises StoreError when the store can't be read, StaleAttempt when a newer attempt is there, NoSuchStep,
+    AllBroken and LineageBroken as their names say.
+    """
+    records = lineage.Records(place)
+    for _ in range(_MAX_RACES):
+        # Saves before records: whoever wrote a save had claimed before, so its record can't be missing.
+        seen = view.look(place)
+        known = records.refresh()
+        mine = next((r for r in known.values() if r.attempt_id == me.attempt_id), None)
+        if mine is not None:
+            _refuse_if_newer(known, mine)
+            return Claim(mine, lineage.trail(known, mine.seq, seen.committed), seen, known)
+        made = _take_next(place, me, known, seen, now=now, skipped=skipped)
+        if made is not None:
+            return made
+    raise errors.StoreUnavailable(f"{place.uri}: {_MAX_RACES} other attempts claimed at the same time")
+
+
+def _refuse_if_newer(known: Mapping[int, lineage.Record], mine: lineage.Record) -> None:
+    newest = known[max(known)]
+    if newest.seq > mine.seq:
+        raise lineage.stale(mine.attempt_id, newest)
+
+
+def _take_next(  # noqa: PLR0913 - everything a claim is decided by
+    place: store.Store,
+    me: Claimant,
+    known: Mapping[int, lineage.Record],
+    seen: view.View,
+    *,
+    now: float,
+    skipped: Skip,
+) -> Claim | None:
+    newest = known[max(known)] if known else None
+    if newest is not None and me.job_uid and newest.job_uid == me.job_uid and newest.attempt > me.attempt:
+        # The attempts of one job are numbered upwards: a straggler that wakes this late must not take over.
+        raise lineage.stale(me.attempt_id, newest)
+    trail = _choose(me, known, seen)
+    parent = _first_sound(place, me, seen, trail, skipped)
+    record = lineage.Record(
+        seq=newest.seq + 1 if newest else 1,
+        attempt_id=me.attempt_id,
+        job_uid=me.job_uid,
+        attempt=me.attempt,
+        parent=_parent(known, parent) if parent else None,
+        wish=me.wish,
+        time=now,
+    )
+    if store.create_once(place, layout.record_key(record.seq), record.encode()) is not None:
+        return None
+    return Claim(record, trail if parent else [], seen, {**known, record.seq: record})
+
+
+def _choose(me: Claimant, known: Mapping[int, lineage.Record], seen: view.View) -> Sequence[layout.StepDir]:
+    served = bool(me.job_uid) and any(r.job_uid == me.job_uid and r.wish == me.wish for r in known.values())
+    wish = lineage.LATEST if served else me.wish
+    if wish == FRESH:
+        return []
+    if not known and seen.committed and not me.start_fresh_when_broken:
+        raise errors.LineageBroken(
+            "there are checkpoints but no lineage/ that says which to follow; "
+            "put lineage/ back, use another URI, or ask for restore: Fresh"
+        )
+    trail = lineage.trail(known, max(known), seen.committed) if known else []
+    return _only_step(wish, trail) if wish.startswith("Step:") else trail
+
+
+def _only_step(wish: str, trail: Sequence[layout.StepDir]) -> Sequence[layout.StepDir]:
+    step = int(wish.removeprefix("Step:"))
+    chosen = [directory for directory in trail if directory.step == step]
+    if not chosen:
+        there = ", ".join(str(directory.step) for directory in trail[:10]) or "none"
+        raise errors.NoSuchStep(f"step {step} was asked for and is not there; steps that are: {there}")
+    return chosen
+
+
+def _first_sound(
+    place: store.Store, me: Claimant, seen: view.View, trail: Sequence[layout.StepDir], skipped: Skip
+) -> manifest.Commit | None:
+    for found in view.sound(place, seen, trail):
+        if isinstance(found, manifest.Commit):
+            return found
+        skipped(found)
+    if trail:
+        refuse_unless_fresh(me, trail)
+    return None
+
+
+def refuse_unless_fresh(me: Claimant, trail: Sequence[layout.StepDir]) -> None:
+    """Every commit of `trail` is damaged: raise, unless the user allowed a fresh start in that case."""
+    if me.wish.startswith("Step:") and len({d.step for d in trail}) == 1:
+        raise errors.AllBroken(f"step {trail[0].step} was asked for and is damaged")
+    if not me.start_fresh_when_broken:
+        raise errors.AllBroken(
+            f"all {len(trail)} checkpoints are damaged ({trail[0].name} is the newest); "
+            "set checkpoint.onBroken: StartFresh to begin again from step 0"
+        )
+
+
+def _parent(known: Mapping[int, lineage.Record], commit: manifest.Commit) -> lineage.Parent:
+    seq = next(r.seq for r in known.values() if r.attempt_id == commit.writer.attempt_id)
+    return lineage.Parent(seq, commit.directory)
+
+
+def publish(
+    place: store.Store, records: lineage.Records, mine: lineage.Record, commit: manifest.Commit
+) -> None:
+    """Make a checkpoint exist, all of whose files are stored. StaleAttempt when a newer claim is there."""
+    records.ensure_newest(mine)
+    other = store.create_once(place, commit.directory.commit_key, commit.encode())
+    if other is not None:
+        raise errors.CheckpointError(f"{commit.directory.name} was committed before, by another writer")
+
+
+def same_wish(wish: str) -> str:
+    """`wish` in one spelling; ConfigError when it is none of Latest, Fresh and `Step:<n>`."""
+    if wish in {lineage.LATEST, FRESH}:
+        return wish
+    step = wish.removeprefix("Step:")
+    if step != wish and step.isdecimal():
+        return f"Step:{int(step)}"
+    raise errors.ConfigError(f"restore must be Latest, Fresh or Step:<number>, not {wish!r}")

@@ -1,0 +1,71 @@
+"""Which saves may go.
+
+Kept: everything on the trail down to and including the K-th sound commit (what is damaged above it stays
+too: it may be evidence, and judging by a listing is no reason to destroy), and every commit that some
+attempt went on from. Removed: older commits of the attempts on the trail, commits they made past a fork
+point (nobody will ever follow those), and what attempts of this lineage uploaded and never committed.
+Commits of attempts off the trail, left behind by a fresh start or a restore of an older step, are not
+ours to remove.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from spottrain.checkpoint import layout, lineage, view
+from spottrain.checkpoint.store import Store
+
+
+def surplus(
+    records: Mapping[int, lineage.Record],
+    mine: lineage.Record,
+    seen: view.View,
+    *,
+    keep: int,
+    is_sound: Callable[[layout.StepDir], bool],
+) -> list[layout.StepDir]:
+    """The directories to remove, oldest first, when `keep` (at least 1) sound commits are to stay."""
+    protected = set(lineage.parents(records))
+    left = max(keep, 1)
+    trail = lineage.trail(records, mine.seq, seen.committed, past_pins=True)
+    for directory in trail:
+        if left == 0:
+            break
+        protected.add(directory)
+        left -= is_sound(directory)
+    on_trail = {record.attempt_id for record, _ in lineage.ancestry(records, mine.seq)}
+    claimed = {record.attempt_id for record in records.values() if record.seq <= mine.seq}
+    committed = set(seen.committed)
+    return sorted(
+        directory
+        for directory in seen.saves
+        if directory not in protected
+        and directory.attempt_id in (on_trail if directory in committed else claimed)
+    )
+
+
+def remove(store: Store, seen: view.View, directories: Iterable[layout.StepDir]) -> None:
+    """Remove these saves, each COMMIT first, so that a half-removed one is never taken for a checkpoint."""
+    for directory in directories:
+        files = set(seen.saves[directory])
+        if layout.COMMIT in files:
+            store.delete([directory.commit_key])
+        store.delete(directory.key(file) for file in sorted(files - {layout.COMMIT}))
+
+
+def prune(store: Store, records: lineage.Records, mine: lineage.Record, *, keep: int) -> list[layout.StepDir]:
+    """Remove what may go and return it. StaleAttempt, with nothing removed, when a newer claim is there.
+
+    Call it only while no save is under way: what is uploaded and not committed counts as left behind.
+    """
+    # Saves before records, see `claim`.
+    seen = view.look(store)
+    records.ensure_newest(mine)
+    known = records.refresh()
+    gone = surplus(
+        known,
+        mine,
+        seen,
+        keep=keep,
+        is_sound=lambda directory: not isinstance(view.inspect(store, seen, directory), view.Skipped),
+    )
+    remove(store, seen, gone)
+    return gone

@@ -1,0 +1,55 @@
+"""A rank's files between its disk and the store, with their checksums."""
+
+import hashlib
+from pathlib import Path
+
+from spottrain import errors
+from spottrain.checkpoint import layout, manifest
+from spottrain.checkpoint.store import Store
+
+_TRIES = 2
+
+
+def upload(store: Store, source: Path, directory: layout.StepDir, rank: int) -> tuple[manifest.File, ...]:
+    """Store every file below `source` as rank `rank`'s part of the save, and say what they are."""
+    sent: list[manifest.File] = []
+    for path in sorted(p for p in source.rglob("*") if p.is_file()):
+        name = layout.rank_folder(rank) + path.relative_to(source).as_posix()
+        if name == layout.COMMIT or (rank == 0 and layout.rank_of(name)):
+            raise errors.CheckpointError(
+                f"a checkpoint may not hold a file named {name}: choose another name"
+            )
+        sent.append(manifest.File(name, path.stat().st_size, sha256(path)))
+        store.put_file(directory.key(name), path)
+    return tuple(sent)
+
+
+def download(store: Store, commit: manifest.Commit, rank: int, target: Path) -> str | None:
+    """Fetch rank 0's files into `target`, and over them rank `rank`'s own, both by their plain names.
+
+    None, or what is wrong with the checkpoint: a file that is gone, or whose bytes are not those that
+    were saved.
+    """
+    for file in sorted(commit.files_for(rank), key=lambda f: layout.rank_of(f.name)):
+        own = layout.rank_folder(layout.rank_of(file.name))
+        path = target / file.name.removeprefix(own)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        problem = _fetch(store, commit.directory.key(file.name), file, path)
+        if problem:
+            return problem
+    return None
+
+
+def _fetch(store: Store, key: str, file: manifest.File, path: Path) -> str | None:
+    for _ in range(_TRIES):
+        if not store.get_file(key, path):
+            return f"{file.name} is missing"
+        if path.stat().st_size == file.size and sha256(path) == file.sha256:
+            return None
+    return f"{file.name} has another checksum than when it was saved"
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
