@@ -1,0 +1,108 @@
+"""How each cloud marks spot nodes, how long its notice is, and how others mark a node that is about to go.
+
+Sources: the providers' public documentation and the open-source handlers named beside each entry. Clouds
+change these yearly, so the operator takes further labels from its settings.
+"""
+
+import collections.abc as cabc
+import dataclasses
+import enum
+
+
+class Capacity(enum.StrEnum):
+    """What a node is bought as. UNKNOWN never fills a floor."""
+
+    SPOT = "spot"
+    ON_DEMAND = "on-demand"
+    NOT_SPOT = "not-spot"
+    """Reserved or otherwise bought capacity that no cloud reclaims."""
+    UNKNOWN = "unknown"
+
+    @property
+    def fills_floor(self) -> bool:
+        """A worker on such a node counts for `onDemandFloor`."""
+        return self in {Capacity.ON_DEMAND, Capacity.NOT_SPOT}
+
+
+@dataclasses.dataclass(frozen=True)
+class Mark:
+    """A node label with one of some values."""
+
+    key: str
+    values: tuple[str, ...]
+
+    def on(self, labels: cabc.Mapping[str, str]) -> bool:
+        """The labels carry this mark."""
+        return labels.get(self.key) in self.values
+
+
+SPOT_MARKS = (
+    Mark("karpenter.sh/capacity-type", ("spot",)),  # Karpenter on every cloud, EKS Auto, AKS NAP
+    Mark("eks.amazonaws.com/capacityType", ("SPOT",)),  # EKS managed node groups
+    Mark("cloud.google.com/gke-spot", ("true",)),
+    Mark("cloud.google.com/gke-preemptible", ("true",)),
+    Mark("cloud.google.com/gke-provisioning", ("spot", "preemptible")),
+    Mark("kubernetes.azure.com/scalesetpriority", ("spot",)),
+    Mark("oci.oraclecloud.com/oke-is-preemptible", ("true",)),
+    Mark("together.ai/compute-class", ("preemptible",)),
+)
+ON_DEMAND_MARKS = (
+    Mark("karpenter.sh/capacity-type", ("on-demand",)),
+    Mark("eks.amazonaws.com/capacityType", ("ON_DEMAND",)),
+)
+NOT_SPOT_MARKS = (Mark("karpenter.sh/capacity-type", ("reserved",)),)
+
+SPOT_TAINT_KEYS = (
+    "karpenter.sh/capacity-type",  # set by hand on Karpenter pools, by custom of many clusters
+    "eks.amazonaws.com/capacityType",
+    "cloud.google.com/gke-spot",
+    "cloud.google.com/gke-preemptible",
+    "kubernetes.azure.com/scalesetpriority",
+    "oci.oraclecloud.com/oke-is-preemptible",
+    "qos.coreweave.cloud/interruptable",  # NoExecute: without a toleration pods die there
+)
+
+NOTICE_TAINT_KEYS = (
+    "aws-node-termination-handler/spot-itn",
+    "aws-node-termination-handler/asg-lifecycle-termination",
+    "aws-node-termination-handler/scheduled-maintenance",
+    "cloud.google.com/impending-node-termination",
+    "karpenter.sh/disrupted",
+    "node.kubernetes.io/out-of-service",
+)
+NOTICE_LABELS = (Mark("qos.coreweave.cloud/pending-preemption", ("true",)),)
+NOTICE_CONDITIONS = ("PreemptionScheduled",)  # AKS node-problem-detector
+
+PROVIDERS = {"aws": "aws", "azure": "azure", "gce": "gcp", "oci": "oci", "coreweave": "coreweave"}
+"""Scheme of `spec.providerID` → the provider's name in metrics and status."""
+
+MARKS_ALL_SPOT = frozenset({"gcp", "azure"})
+"""Providers whose managed clusters mark every spot node, so that a node without a mark is on-demand."""
+
+WINDOWS = {"aws": 120.0, "azure": 30.0, "gcp": 15.0}
+"""Seconds of notice a pod gets. GKE gives ordinary pods 15 of its 30 s; pools may be set to more."""
+DEFAULT_WINDOW = 30.0
+
+
+def provider(provider_id: str) -> str:
+    """The cloud of a node from its `spec.providerID`; `other` when there is none or it is unknown."""
+    return PROVIDERS.get(provider_id.partition("://")[0], "other")
+
+
+def capacity(
+    labels: cabc.Mapping[str, str],
+    provider_id: str,
+    *,
+    spot: tuple[Mark, ...] = (),
+    on_demand: tuple[Mark, ...] = (),
+) -> Capacity:
+    """What a node is bought as, from labels and provider; `spot`, `on_demand`: the site's own marks."""
+    if any(mark.on(labels) for mark in (*spot, *SPOT_MARKS)):
+        return Capacity.SPOT
+    if any(mark.on(labels) for mark in (*on_demand, *ON_DEMAND_MARKS)):
+        return Capacity.ON_DEMAND
+    if any(mark.on(labels) for mark in NOT_SPOT_MARKS):
+        return Capacity.NOT_SPOT
+    if provider(provider_id) in MARKS_ALL_SPOT:
+        return Capacity.ON_DEMAND
+    return Capacity.UNKNOWN

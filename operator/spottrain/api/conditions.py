@@ -1,0 +1,84 @@
+"""Conditions and reasons of a SpotTrainingJob; its Events use the same reasons."""
+
+import dataclasses
+import datetime as dt
+from typing import Final
+
+ACCEPTED: Final = "Accepted"
+RUNNING: Final = "Running"
+FLOOR_MET: Final = "FloorMet"
+SUSPENDED: Final = "Suspended"
+COMPLETE: Final = "Complete"
+FAILED: Final = "Failed"
+
+# Accepted
+VALID: Final = "Valid"
+INVALID_SPEC: Final = "InvalidSpec"
+TEMPLATE_REJECTED: Final = "TemplateRejected"
+UNSUPPORTED_CLUSTER: Final = "UnsupportedCluster"
+NAME_CONFLICT: Final = "NameConflict"
+
+# Running
+ALL_WORKERS_RUN: Final = "AllWorkersRun"
+WAITING_FOR_WORKERS: Final = "WaitingForWorkers"
+WAITING_FOR_PREDECESSORS: Final = "WaitingForPredecessors"
+BACKING_OFF: Final = "BackingOff"
+CREATION_REFUSED: Final = "CreationRefused"
+NOT_STARTED: Final = "NotStarted"
+ENDED: Final = "Ended"
+
+# FloorMet
+FLOOR_HELD: Final = "FloorHeld"
+NO_FLOOR: Final = "NoFloor"
+FLOOR_UNMET: Final = "FloorUnmet"
+
+# Suspended
+BY_SPEC: Final = "SuspendedBySpec"
+BY_QUEUE: Final = "SuspendedByQueue"
+NOT_SUSPENDED: Final = "NotSuspended"
+
+# Complete, Failed
+ALL_WORKERS_FINISHED: Final = "AllWorkersFinished"
+NOT_YET: Final = "NotYet"
+TOO_MANY_FAILURES: Final = "TooManyFailures"
+WITHIN_BUDGET: Final = "WithinBudget"
+
+# Events that have no condition of their own
+ATTEMPT_STARTED: Final = "AttemptStarted"
+RECLAIMED: Final = "Reclaimed"
+WORKER_FAILED: Final = "WorkerFailed"
+GRACE_CAPPED: Final = "GraceCapped"
+NODE_LOST: Final = "NodeLost"
+FORCE_DELETED: Final = "ForceDeleted"
+RESUMED: Final = "Resumed"
+SPEC_CHANGED: Final = "SpecChanged"
+
+
+@dataclasses.dataclass(frozen=True)
+class Condition:
+    """One entry of `status.conditions`, in the shape of `metav1.Condition`.
+
+    `status` is None for Unknown.
+    """
+
+    type: str
+    status: bool | None
+    reason: str
+    message: str
+    since: dt.datetime
+    generation: int
+
+
+def merged(conditions: tuple[Condition, ...], new: Condition) -> tuple[Condition, ...]:
+    """The conditions with `new` set; `since` moves only when its status does."""
+    old = find(conditions, new.type)
+    if old is None:
+        return (*conditions, new)
+    if old.status is new.status:
+        new = dataclasses.replace(new, since=old.since)
+    return tuple(new if one.type == new.type else one for one in conditions)
+
+
+def find(conditions: tuple[Condition, ...], type: str) -> Condition | None:  # noqa: A002
+    """The condition of that type, if it is there."""
+    return next((one for one in conditions if one.type == type), None)

@@ -1,0 +1,55 @@
+"""Names that leave the process: API group, labels, annotations, environment of a worker.
+
+Users, dashboards and other tools depend on them; they change only with the API version.
+"""
+
+import hashlib
+
+GROUP = "spottrain.dev"
+VERSION = "v1alpha1"
+KIND = "SpotTrainingJob"
+PLURAL = "spottrainingjobs"
+API_VERSION = f"{GROUP}/{VERSION}"
+MANAGED_BY = f"{GROUP}/operator"
+FIELD_MANAGER = "spottrain-operator"
+
+LABEL_JOB = f"{GROUP}/job"
+LABEL_INDEX = f"{GROUP}/index"
+LABEL_ATTEMPT = f"{GROUP}/attempt"
+LABEL_CAPACITY = f"{GROUP}/capacity"
+"""What the worker was asked to run on: `on-demand` for the floor, else `spot` (which is a preference)."""
+
+ANNOTATION_ATTEMPT_ID = f"{GROUP}/attempt-id"
+ANNOTATION_GO = f"{GROUP}/go"
+"""On a worker: the attempt ID once every worker of the attempt before has ended; restore waits for it."""
+ANNOTATION_RECLAIM = f"{GROUP}/reclaim"
+"""On a Node: JSON with `cause`, `deadline` (RFC 3339) and `event`; the cloud is about to take the node."""
+ANNOTATION_TEMPLATE_HASH = f"{GROUP}/template-hash"
+"""On our Job: digest of what in it can't be changed later, so that an edit of the template is seen."""
+
+JOB_NAME_LABEL = "batch.kubernetes.io/job-name"
+CONTROLLER_UID_LABEL = "batch.kubernetes.io/controller-uid"
+COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
+KUEUE_QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+
+GPU_RESOURCE_SUFFIXES = ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe")
+
+PODINFO_DIRECTORY = "/etc/spottrain"
+PODINFO_FILE = f"{PODINFO_DIRECTORY}/annotations"
+RENDEZVOUS_PORT = 29500
+
+_POD_NAME_LIMIT = 63
+_HASH_LENGTH = 10
+
+
+def pod_name(job: str, index: int, attempt: int) -> str:
+    """`<job>-<index>-<attempt>`; past 63 characters the job's part is cut and a digest of the whole added.
+
+    63 because the name is the pod's host name too, a DNS label (RFC 1123).
+    """
+    name = f"{job}-{index}-{attempt}"
+    if len(name) <= _POD_NAME_LIMIT:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:_HASH_LENGTH]
+    tail = f"-{digest}-{index}-{attempt}"
+    return job[: _POD_NAME_LIMIT - len(tail)].rstrip("-") + tail

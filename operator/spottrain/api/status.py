@@ -1,0 +1,263 @@
+"""The `status` of a SpotTrainingJob: parsed, computed as a whole, and written back when it differs."""
+
+import collections.abc as cabc
+import dataclasses
+import datetime as dt
+import enum
+from typing import Any
+
+from spottrain.api import conditions, duration
+
+ATTEMPTS_KEPT = 10
+
+
+class Phase(enum.StrEnum):
+    """One word for people; the conditions are the truth."""
+
+    PENDING = "Pending"
+    RUNNING = "Running"
+    RESTARTING = "Restarting"
+    SUSPENDED = "Suspended"
+    COMPLETE = "Complete"
+    FAILED = "Failed"
+
+
+class Cause(enum.StrEnum):
+    """Why an attempt was started."""
+
+    INITIAL = "Initial"
+    RECLAIMED = "Reclaimed"
+    FAILED = "Failed"
+    UNDETERMINED = "Undetermined"
+    """A member failed and it isn't known yet whether a node took it down; settled later."""
+    REPLACED = "Replaced"
+    """A member was removed before it had a node: nothing ran, so nothing is counted."""
+    SPEC_CHANGED = "SpecChanged"
+    RESUMED = "Resumed"
+
+
+@dataclasses.dataclass(frozen=True)
+class Attempt:
+    """One life of the gang.
+
+    `cause`, `reason` (one of few words) and `detail` say why it was started: how the one before ended.
+    """
+
+    number: int
+    id: str
+    cause: Cause
+    start: dt.datetime
+    reason: str = ""
+    detail: str = ""
+    node: str = ""
+    index: int | None = None
+    running: dt.datetime | None = None
+    end: dt.datetime | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Reclaim:
+    """The newest loss of a worker with its node or by eviction."""
+
+    time: dt.datetime
+    cause: str
+    node: str
+    zone: str
+    capacity: str
+    provider: str
+    index: int
+    attempt: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Workers:
+    """How many workers there are, counted in this pass."""
+
+    desired: int = 0
+    running: int = 0
+    on_demand: int = 0
+    spot: int = 0
+    succeeded: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Status:
+    """All of `status`. `attempt` 0: none was started; `created_attempt` follows once all its pods exist."""
+
+    phase: Phase = Phase.PENDING
+    conditions: tuple[conditions.Condition, ...] = ()
+    observed_generation: int = 0
+    attempt: int = 0
+    attempt_id: str = ""
+    created_attempt: int = 0
+    go_attempt: int = 0
+    reclaims: int = 0
+    failures: int = 0
+    workers: Workers = Workers()
+    step: int | None = None
+    last_reclaim: Reclaim | None = None
+    attempts: tuple[Attempt, ...] = ()
+    start: dt.datetime | None = None
+    completion: dt.datetime | None = None
+    next_retry: dt.datetime | None = None
+
+    @property
+    def over(self) -> bool:
+        """The decision has been taken: complete or failed, for ever."""
+        return self.phase in {Phase.COMPLETE, Phase.FAILED}
+
+
+def parse(raw: cabc.Mapping[str, Any]) -> Status:
+    """A Status from the resource's `status`, which may be empty."""
+    workers = raw.get("workers") or {}
+    return Status(
+        phase=Phase(raw.get("phase", Phase.PENDING)),
+        conditions=tuple(_condition(one) for one in raw.get("conditions", ())),
+        observed_generation=raw.get("observedGeneration", 0),
+        attempt=raw.get("attempt", 0),
+        attempt_id=raw.get("attemptID", ""),
+        created_attempt=raw.get("createdAttempt", 0),
+        go_attempt=raw.get("goAttempt", 0),
+        reclaims=raw.get("reclaims", 0),
+        failures=raw.get("failures", 0),
+        workers=Workers(
+            desired=workers.get("desired", 0),
+            running=workers.get("running", 0),
+            on_demand=workers.get("onDemand", 0),
+            spot=workers.get("spot", 0),
+            succeeded=workers.get("succeeded", 0),
+        ),
+        step=(raw.get("progress") or {}).get("step"),
+        last_reclaim=_reclaim(raw.get("lastReclaim")),
+        attempts=tuple(_attempt(one) for one in raw.get("attempts", ())),
+        start=duration.optional_time(raw.get("startTime")),
+        completion=duration.optional_time(raw.get("completionTime")),
+        next_retry=duration.optional_time(raw.get("nextRetryTime")),
+    )
+
+
+def render(status: Status) -> dict[str, Any]:
+    """The resource's `status`; absent values are left out."""
+    workers = status.workers
+    raw = {
+        "phase": str(status.phase),
+        "conditions": [_render_condition(one) for one in status.conditions],
+        "observedGeneration": status.observed_generation,
+        "attempt": status.attempt,
+        "attemptID": status.attempt_id or None,
+        "createdAttempt": status.created_attempt,
+        "goAttempt": status.go_attempt,
+        "reclaims": status.reclaims,
+        "failures": status.failures,
+        "workers": {
+            "desired": workers.desired,
+            "running": workers.running,
+            "onDemand": workers.on_demand,
+            "spot": workers.spot,
+            "succeeded": workers.succeeded,
+        },
+        "workersText": f"{workers.running}/{workers.desired}",
+        "progress": None if status.step is None else {"step": status.step},
+        "lastReclaim": _render_reclaim(status.last_reclaim),
+        "attempts": [_render_attempt(one) for one in status.attempts],
+        "startTime": _time(status.start),
+        "completionTime": _time(status.completion),
+        "nextRetryTime": _time(status.next_retry),
+    }
+    return _without_none(raw)
+
+
+def _time(moment: dt.datetime | None) -> str | None:
+    return None if moment is None else duration.format_time(moment)
+
+
+def _without_none(raw: cabc.Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in raw.items() if value is not None}
+
+
+_STATUS_TEXT = {True: "True", False: "False", None: "Unknown"}
+_STATUS_VALUE = {text: value for value, text in _STATUS_TEXT.items()}
+
+
+def _condition(raw: cabc.Mapping[str, Any]) -> conditions.Condition:
+    return conditions.Condition(
+        type=raw["type"],
+        status=_STATUS_VALUE[raw["status"]],
+        reason=raw["reason"],
+        message=raw["message"],
+        since=duration.parse_time(raw["lastTransitionTime"]),
+        generation=raw.get("observedGeneration", 0),
+    )
+
+
+def _render_condition(condition: conditions.Condition) -> dict[str, Any]:
+    return {
+        "type": condition.type,
+        "status": _STATUS_TEXT[condition.status],
+        "reason": condition.reason,
+        "message": condition.message,
+        "lastTransitionTime": duration.format_time(condition.since),
+        "observedGeneration": condition.generation,
+    }
+
+
+def _attempt(raw: cabc.Mapping[str, Any]) -> Attempt:
+    return Attempt(
+        number=raw["number"],
+        id=raw["id"],
+        cause=Cause(raw["cause"]),
+        start=duration.parse_time(raw["startTime"]),
+        reason=raw.get("reason", ""),
+        detail=raw.get("detail", ""),
+        node=raw.get("node", ""),
+        index=raw.get("index"),
+        running=duration.optional_time(raw.get("runningTime")),
+        end=duration.optional_time(raw.get("endTime")),
+    )
+
+
+def _render_attempt(attempt: Attempt) -> dict[str, Any]:
+    return _without_none(
+        {
+            "number": attempt.number,
+            "id": attempt.id,
+            "cause": str(attempt.cause),
+            "startTime": _time(attempt.start),
+            "reason": attempt.reason or None,
+            "detail": attempt.detail or None,
+            "node": attempt.node or None,
+            "index": attempt.index,
+            "runningTime": _time(attempt.running),
+            "endTime": _time(attempt.end),
+        }
+    )
+
+
+def _reclaim(raw: cabc.Mapping[str, Any] | None) -> Reclaim | None:
+    if not raw:
+        return None
+    return Reclaim(
+        time=duration.parse_time(raw["time"]),
+        cause=raw["cause"],
+        node=raw.get("node", ""),
+        zone=raw.get("zone", ""),
+        capacity=raw.get("capacity", ""),
+        provider=raw.get("provider", ""),
+        index=raw.get("index", 0),
+        attempt=raw.get("attempt", 0),
+    )
+
+
+def _render_reclaim(reclaim: Reclaim | None) -> dict[str, Any] | None:
+    if reclaim is None:
+        return None
+    return {
+        "time": _time(reclaim.time),
+        "cause": reclaim.cause,
+        "node": reclaim.node,
+        "zone": reclaim.zone,
+        "capacity": reclaim.capacity,
+        "provider": reclaim.provider,
+        "index": reclaim.index,
+        "attempt": reclaim.attempt,
+    }

@@ -1,0 +1,62 @@
+"""kopf's part: it watches SpotTrainingJobs and hands each event to the queue."""
+
+import asyncio
+import collections.abc as cabc
+import itertools
+import random
+from typing import Any
+
+import kopf
+
+from spottrain.api import names
+from spottrain.controller import reconciler
+
+
+def registry(work: reconciler.Reconciler) -> kopf.OperatorRegistry:
+    """One handler. `on.event` sets no finalizer; timers, daemons and `on.delete` would."""
+    handlers = kopf.OperatorRegistry()
+
+    @kopf.on.event(names.GROUP, names.VERSION, names.PLURAL, registry=handlers)
+    async def changed(event: kopf.RawEvent, **_: Any) -> None:
+        take(work, event["type"], dict(event["object"]))
+
+    return handlers
+
+
+def take(work: reconciler.Reconciler, kind: str | None, raw: dict[str, Any]) -> None:
+    """Take in one event of a SpotTrainingJob and ask for a pass."""
+    key = (raw["metadata"]["namespace"], raw["metadata"]["name"])
+    if kind == "DELETED":
+        work.jobs.remove(key, raw["metadata"]["uid"])
+        work.queue.add(key)
+    elif work.jobs.put(raw):
+        work.queue.add(key)
+
+
+class EndlessPauses(cabc.Iterable[float]):
+    """Jittered pauses without end: kopf's default list is over after 54 s, and the process with it."""
+
+    def __iter__(self) -> cabc.Iterator[float]:
+        for exponent in itertools.count():
+            yield min(2.0 ** min(exponent, 5), 30.0) * random.uniform(0.5, 1.0)  # noqa: S311
+
+
+def settings() -> kopf.OperatorSettings:
+    """Kopf without its bookkeeping: no scanning of CRDs and namespaces, no Events of its own."""
+    chosen = kopf.OperatorSettings()
+    chosen.scanning.disabled = True
+    chosen.posting.enabled = False
+    chosen.networking.error_backoffs = EndlessPauses()
+    return chosen
+
+
+async def run(work: reconciler.Reconciler, namespaces: tuple[str, ...], stop: asyncio.Event) -> None:
+    """Run kopf until `stop`. Always standalone: another operator's peering must not pause ours."""
+    await kopf.operator(
+        registry=registry(work),
+        settings=settings(),
+        standalone=True,
+        clusterwide=not namespaces,
+        namespaces=namespaces,
+        stop_flag=stop,
+    )

@@ -1,0 +1,146 @@
+"""`spottrain-operator`: puts the parts together and runs them until a signal or a broken part ends it."""
+
+import asyncio
+import collections.abc as cabc
+import logging
+import os
+import signal
+import sys
+from typing import Any
+
+from spottrain.api import names
+from spottrain.controller import handlers, probes, reconciler
+from spottrain.controller import settings as setting
+from spottrain.kube import apply, errors, observe, reflector
+from spottrain.kube import client as clients
+from spottrain.metrics import registry
+
+Object = dict[str, Any]
+SWEEP_SECONDS = 120.0
+
+_log = logging.getLogger("spottrain")
+
+
+class Operator:
+    """All parts of one process."""
+
+    def __init__(self, client: clients.Client, settings: setting.Settings) -> None:
+        self.settings = settings
+        self._client = client
+        self._pods = observe.Pods()
+        self._nodes = observe.Nodes(settings.decisions)
+        places = settings.namespaces or ("",)
+        self._pod_caches = tuple(self._reflect(clients.PODS, self._pod_changed, place) for place in places)
+        self._job_caches = tuple(self._reflect(clients.JOBS, self._job_changed, place) for place in places)
+        node_cache = reflector.Reflector(client, clients.NODES, self._node_changed)
+        self.reflectors = (*self._pod_caches, *self._job_caches, node_cache)
+        self.metrics = registry.Metrics()
+        world = observe.World(self._job_caches, self._pods, self._nodes)
+        sinks = apply.Sinks(pod=self._learn_pod, job=self._learn_job)
+        applier = apply.Applier(client, world, sinks)
+        self.work = reconciler.Reconciler(reconciler.Jobs(), world, applier, settings.decisions, self.metrics)
+
+    def _reflect(
+        self, resource: clients.Resource, changed: cabc.Callable[[Object, bool], None], namespace: str
+    ) -> reflector.Reflector:
+        return reflector.Reflector(
+            self._client, resource, changed, namespace=namespace, labels=names.LABEL_JOB
+        )
+
+    def _pod_changed(self, raw: Object, gone: bool) -> None:  # noqa: FBT001 - the reflector's callback
+        key = self._pods.put(raw, gone=gone)
+        if key is not None:
+            self.work.queue.add(key)
+
+    def _job_changed(self, raw: Object, gone: bool) -> None:  # noqa: ARG002, FBT001
+        self.work.queue.add(reflector.key_of(raw))
+
+    def _node_changed(self, raw: Object, gone: bool) -> None:  # noqa: FBT001
+        if self._nodes.put(raw, gone=gone):
+            for key in self._pods.jobs_on(raw["metadata"]["name"]):
+                self.work.queue.add(key)
+
+    def _learn_pod(self, raw: Object) -> None:
+        self._cache(self._pod_caches, raw).learn(raw)
+
+    def _learn_job(self, raw: Object) -> None:
+        self._cache(self._job_caches, raw).learn(raw)
+
+    def _cache(self, caches: tuple[reflector.Reflector, ...], raw: Object) -> reflector.Reflector:
+        if not self.settings.namespaces:
+            return caches[0]
+        return caches[self.settings.namespaces.index(raw["metadata"]["namespace"])]
+
+    async def sweep(self) -> None:
+        """List all jobs every two minutes: a DELETED event that kopf missed, or a lost wake-up, ends here."""
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            await self._sweep_once()
+
+    async def _sweep_once(self) -> None:
+        found: dict[reflector.Key, Object] = {}
+        for place in self.settings.namespaces or ("",):
+            try:
+                answer = await self._client.request("GET", clients.SPOT_TRAINING_JOBS.path(place))
+            except errors.KubeError as error:
+                _log.warning("sweep: %s", error)
+                return
+            found |= {reflector.key_of(raw): raw for raw in answer["items"]}
+        for key in self.work.jobs.keys():  # noqa: SIM118 - not a mapping
+            known = self.work.jobs.get(key)
+            if key not in found and known is not None:
+                self.work.jobs.remove(key, known["metadata"]["uid"])
+                self.work.queue.add(key)
+        for key, raw in found.items():
+            self.work.jobs.put(raw)
+            self.work.queue.add(key)
+
+    async def synced(self) -> None:
+        """Until every cache is filled."""
+        await asyncio.gather(*(one.synced.wait() for one in self.reflectors))
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Run until `stop`, or until a part ends that should not; its error is raised."""
+        health = probes.Health(self.reflectors)
+        server = await probes.serve(self.settings.http_port, health, self.metrics)
+        parts = [asyncio.create_task(one.run(), name=one.name) for one in self.reflectors]
+        parts += [
+            asyncio.create_task(self.work.run(self.synced()), name="workers"),
+            asyncio.create_task(self.sweep(), name="sweep"),
+            asyncio.create_task(handlers.run(self.work, self.settings.namespaces, stop), name="kopf"),
+            asyncio.create_task(_wait(stop), name="stop"),
+        ]
+        try:
+            ended, _ = await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
+            for part in ended:
+                part.result()
+        finally:
+            stop.set()
+            for part in parts:
+                part.cancel()
+            await asyncio.gather(*parts, return_exceptions=True)
+            await server.cleanup()
+
+
+async def _wait(stop: asyncio.Event) -> None:
+    await stop.wait()
+
+
+async def run(settings: setting.Settings) -> None:
+    """Connect, run, and leave on SIGTERM or SIGINT."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    client = await clients.Client.connect()
+    try:
+        await Operator(client, settings).run(stop)
+    finally:
+        await client.close()
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    settings = setting.parse(sys.argv[1:], os.environ)
+    logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    asyncio.run(run(settings))

@@ -1,0 +1,60 @@
+"""`/healthz`, `/readyz` and `/metrics`."""
+
+import asyncio
+import collections.abc as cabc
+
+import prometheus_client as prometheus
+from aiohttp import web
+
+from spottrain.kube import reflector
+from spottrain.metrics import registry
+
+DEAF_AFTER = 180.0
+"""Seconds without a sign of life on a watch. Bookmarks come about once a minute."""
+DEAD_AFTER = 600.0
+
+
+class Health:
+    """What the probes say: ready when every cache is filled and heard of lately, alive unless long deaf."""
+
+    def __init__(self, reflectors: cabc.Sequence[reflector.Reflector]) -> None:
+        self._reflectors = reflectors
+        self._started = asyncio.get_running_loop().time()
+
+    def unready(self) -> list[str]:
+        """Sentences on what is amiss; none when ready."""
+        waiting = [f"{one.name}: not listed yet" for one in self._reflectors if not one.synced.is_set()]
+        return waiting + self.deaf(DEAF_AFTER)
+
+    def deaf(self, limit: float) -> list[str]:
+        """Sentences on watches that were silent for longer than `limit` seconds."""
+        now = asyncio.get_running_loop().time()
+        ages = [(one.name, now - max(one.heard, self._started)) for one in self._reflectors]
+        return [f"{name}: nothing heard for {age:.0f} s" for name, age in ages if age > limit]
+
+
+async def serve(port: int, health: Health, metrics: registry.Metrics) -> web.AppRunner:
+    """Start serving on all addresses."""
+
+    async def healthz(_: web.Request) -> web.Response:
+        return _answer(health.deaf(DEAD_AFTER))
+
+    async def readyz(_: web.Request) -> web.Response:
+        return _answer(health.unready())
+
+    async def exposition(_: web.Request) -> web.Response:
+        body = prometheus.generate_latest(metrics.registry)
+        return web.Response(body=body, headers={"Content-Type": prometheus.CONTENT_TYPE_LATEST})
+
+    app = web.Application()
+    app.add_routes(
+        [web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", exposition)]
+    )
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, port=port).start()
+    return runner
+
+
+def _answer(faults: list[str]) -> web.Response:
+    return web.Response(status=503 if faults else 200, text="\n".join(faults) or "ok")

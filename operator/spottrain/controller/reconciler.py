@@ -1,0 +1,157 @@
+"""One pass over one job, and the workers that make them."""
+
+import asyncio
+import collections.abc as cabc
+import datetime as dt
+import logging
+import secrets
+from typing import Any
+
+from spottrain.api import status
+from spottrain.controller import queue
+from spottrain.kube import apply, errors, observe, reflector
+from spottrain.metrics import registry
+from spottrain.plan import decide
+from spottrain.plan import snapshot as snap
+
+Object = dict[str, Any]
+WORKERS = 16
+
+_log = logging.getLogger(__name__)
+
+
+class Jobs:
+    """The SpotTrainingJobs as kopf's events, the sweep's lists and our own writes have shown them."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[reflector.Key, Object] = {}
+
+    def put(self, raw: Object) -> bool:
+        """Take in a state unless a newer one is known; returns whether it was taken."""
+        key = reflector.key_of(raw)
+        known = self._by_key.get(key)
+        if known is not None and not reflector.newer(raw, known):
+            return False
+        self._by_key[key] = raw
+        return True
+
+    def remove(self, key: reflector.Key, uid: str) -> None:
+        """It is gone, unless a namesake has taken its place already."""
+        known = self._by_key.get(key)
+        if known is not None and known["metadata"]["uid"] == uid:
+            del self._by_key[key]
+
+    def get(self, key: reflector.Key) -> Object | None:
+        """The job's newest known state."""
+        return self._by_key.get(key)
+
+    def keys(self) -> list[reflector.Key]:
+        """All of them."""
+        return list(self._by_key)
+
+
+class Reconciler:
+    """observe → decide → apply, for each key that the queue hands out."""
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        world: observe.World,
+        applier: apply.Applier,
+        settings: snap.Settings,
+        metrics: registry.Metrics,
+    ) -> None:
+        self.jobs = jobs
+        self.queue = queue.Queue()
+        self._world = world
+        self._applier = applier
+        self._settings = settings
+        self._metrics = metrics
+        self._refusals: dict[reflector.Key, snap.Refusal] = {}
+
+    async def run(self, ready: cabc.Awaitable[None]) -> None:
+        """Work until cancelled; nothing is decided before every cache is filled."""
+        await ready
+        await asyncio.gather(*(self._work() for _ in range(WORKERS)))
+
+    async def _work(self) -> None:
+        while True:
+            key = await self.queue.take()
+            self._metrics.queued(len(self.queue))
+            try:
+                await self._pass(key)
+                self._metrics.passed("ok")
+            except errors.ConflictError:
+                # What was decided on is out of date; the watch brings what is newer.
+                self._metrics.passed("conflict")
+                self.queue.fail(key)
+            except errors.KubeError as error:
+                self._metrics.passed("error")
+                _log.warning("%s/%s: %s; again in %.1f s", *key, error, self.queue.fail(key))
+            except Exception:  # noqa: BLE001
+                # The one place where anything may surface: it is counted, logged whole and tried again.
+                self._metrics.passed("error")
+                pause = self.queue.fail(key)
+                _log.exception("%s/%s: the pass broke; again in %.1f s", *key, pause)
+            finally:
+                self.queue.done(key)
+
+    async def _pass(self, key: reflector.Key) -> None:
+        raw = self.jobs.get(key)
+        if raw is None:
+            self._forget(key)
+            return
+        moment = observe.Moment(
+            now=dt.datetime.now(dt.UTC),
+            fresh_id=secrets.token_hex(8),
+            settings=self._settings,
+            refusal=self._refusals.get(key),
+        )
+        snapshot = self._world.snapshot(raw, moment)
+        plan = decide.decide(snapshot)
+        outcome = await self._applier.apply(raw, snapshot, plan)
+        self._remember(key, snapshot, outcome)
+        if outcome.wrote_status:
+            self.jobs.put(outcome.raw)
+            self._metrics.saw(_change(snapshot, plan.status))
+        self._plan_next(key, snapshot, plan.wake, outcome)
+
+    def _plan_next(
+        self, key: reflector.Key, snapshot: snap.Snapshot, wake: float | None, outcome: apply.Outcome
+    ) -> None:
+        if outcome.refusal is not None and not _same(outcome.refusal, snapshot.refusal):
+            self.queue.add(key)  # so that its words get into the status
+        elif outcome.refusal is not None and not outcome.refusal.permanent:
+            self.queue.fail(key)
+            return
+        self.queue.succeed(key)
+        waits = [one for one in (wake, outcome.again) if one is not None]
+        if outcome.wrote_status and outcome.raw["status"].get("attempt") != snapshot.status.attempt:
+            waits.append(0.0)  # an intent was recorded: act on it
+        if waits:
+            self.queue.add(key, min(waits))
+
+    def _remember(self, key: reflector.Key, snapshot: snap.Snapshot, outcome: apply.Outcome) -> None:
+        """A refusal stands until the spec changes, or until a create goes through."""
+        if outcome.refusal is not None:
+            self._refusals[key] = outcome.refusal
+        elif snapshot.refusal is not None and not (
+            snapshot.refusal.permanent and snapshot.refusal.generation == snapshot.generation
+        ):
+            self._refusals.pop(key, None)
+            self.queue.add(key)
+
+    def _forget(self, key: reflector.Key) -> None:
+        self._refusals.pop(key, None)
+        self._world.pods.forget(key)
+        self._metrics.forget(*key)
+
+
+def _same(new: snap.Refusal, known: snap.Refusal | None) -> bool:
+    """The texts may differ: a quota's names the pod that it hit first."""
+    return known is not None and (new.reason, new.generation) == (known.reason, known.generation)
+
+
+def _change(snapshot: snap.Snapshot, after: status.Status) -> registry.Change:
+    floor = 0 if isinstance(snapshot.spec, Exception) else snapshot.spec.spot.floor
+    return registry.Change(snapshot.namespace, snapshot.name, floor, snapshot.status, after)

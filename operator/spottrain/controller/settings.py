@@ -1,0 +1,74 @@
+"""The operator's settings: flags, each with an environment variable (the chart sets those)."""
+
+import argparse
+import collections.abc as cabc
+import dataclasses
+
+from spottrain.api import clouds
+from spottrain.plan import snapshot as snap
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Parsed settings. No `namespaces` means all of them."""
+
+    namespaces: tuple[str, ...]
+    http_port: int
+    log_level: str
+    decisions: snap.Settings
+
+
+def parse(arguments: cabc.Sequence[str], environment: cabc.Mapping[str, str]) -> Settings:
+    """Settings from flags, then environment, then defaults; exits with a usage line on nonsense."""
+    parser = argparse.ArgumentParser(prog="spottrain-operator", description="Runs SpotTrainingJobs.")
+
+    def flag(name: str, default: str, text: str) -> None:
+        variable = "SPOTTRAIN_" + name.upper().replace("-", "_")
+        value = environment.get(variable) or default
+        parser.add_argument(
+            f"--{name}", default=value, help=f"{text} ({variable}; default: {default or 'none'})"
+        )
+
+    flag("namespaces", "", "comma-separated namespaces to watch; none means all")
+    flag("node-loss-seconds", "5", "how long a node may be NotReady before its workers are given up")
+    flag("settlement-seconds", "75", "how long a lost node may still explain a worker's failure")
+    flag("on-demand-labels", "", "comma-separated key=value that mark on-demand nodes here")
+    flag("spot-labels", "", "comma-separated key=value that mark spot nodes here")
+    flag("http-port", "8080", "port of /healthz, /readyz and /metrics")
+    flag("log-level", "INFO", "DEBUG, INFO, WARNING or ERROR")
+    given = parser.parse_args(arguments)
+    try:
+        return Settings(
+            namespaces=_list(given.namespaces),
+            http_port=int(given.http_port),
+            log_level=given.log_level.upper(),
+            decisions=snap.Settings(
+                node_loss=_seconds(given.node_loss_seconds),
+                settlement=_seconds(given.settlement_seconds),
+                on_demand_marks=_marks(given.on_demand_labels),
+                spot_marks=_marks(given.spot_labels),
+            ),
+        )
+    except ValueError as error:
+        parser.error(str(error))
+
+
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if seconds < 0:
+        raise ValueError(f"{text} is negative; give a number of seconds")
+    return seconds
+
+
+def _marks(text: str) -> tuple[clouds.Mark, ...]:
+    marks = []
+    for part in _list(text):
+        key, equals, value = part.partition("=")
+        if not equals or not key or not value:
+            raise ValueError(f'"{part}" is not a label; write key=value')
+        marks.append(clouds.Mark(key, (value,)))
+    return tuple(marks)

@@ -1,0 +1,315 @@
+"""Carries out a plan: the status first, then the acts, then the events.
+
+The status write carries the resource version that the snapshot was taken from, so that a stale one fails.
+What the server refuses is returned as a value: it goes into the next snapshot, and from there to the user.
+"""
+
+import collections.abc as cabc
+import dataclasses
+import datetime as dt
+import logging
+import secrets
+from typing import Any
+
+from spottrain.api import conditions, duration, names, status
+from spottrain.kube import client as clients
+from spottrain.kube import errors, observe
+from spottrain.plan import actions
+from spottrain.plan import snapshot as snap
+from spottrain.render import identity
+from spottrain.render import job as render_job
+from spottrain.render import pod as render_pod
+from spottrain.render import service as render_service
+
+Object = dict[str, Any]
+STRICT = {"fieldValidation": "Strict"}
+
+_log = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What came of a plan. `raw` is the resource after the status write; `again` asks for another pass."""
+
+    raw: Object
+    wrote_status: bool = False
+    refusal: snap.Refusal | None = None
+    again: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Sinks:
+    """Where the answers to our writes go, so that the next snapshot sees them."""
+
+    pod: cabc.Callable[[Object], None]
+    job: cabc.Callable[[Object], None]
+
+
+class Applier:
+    """Carries out plans against one API server."""
+
+    def __init__(self, client: clients.Client, world: observe.World, sinks: Sinks) -> None:
+        self._client = client
+        self._world = world
+        self._sinks = sinks
+
+    async def apply(self, raw: Object, snapshot: snap.Snapshot, plan: actions.Plan) -> Outcome:
+        """Do it.
+
+        Raises:
+            errors.KubeError: nothing is lost; the next pass plans anew from what it finds.
+
+        """
+        raw, wrote = await self._write_status(raw, snapshot, plan.status)
+        work = _Work(self, raw, snapshot)
+        results = await clients.in_parallel(work.act(action) for action in plan.actions)
+        for event in plan.events:
+            await self._send_event(raw, event, snapshot.now)
+        refusal = next((one for one in results if isinstance(one, snap.Refusal)), None)
+        waits = [one for one in results if isinstance(one, float)]
+        return Outcome(raw, wrote, refusal, min(waits, default=None))
+
+    async def _write_status(
+        self, raw: Object, snapshot: snap.Snapshot, new: status.Status
+    ) -> tuple[Object, bool]:
+        """Write it if it differs in anything that is said; kept fields of others are left alone."""
+        rendered = status.render(new)
+        if rendered == status.render(snapshot.status) and raw.get("status"):
+            return raw, False
+        old = raw.get("status") or {}
+        removed = dict.fromkeys(old.keys() - rendered.keys())
+        body = {
+            "metadata": {"resourceVersion": raw["metadata"]["resourceVersion"]},
+            "status": {**removed, **rendered},
+        }
+        path = clients.SPOT_TRAINING_JOBS.path(snapshot.namespace, snapshot.name, "status")
+        return await self._client.request("PATCH", path, body=body, content_type=clients.MERGE_PATCH), True
+
+    async def _send_event(self, raw: Object, event: actions.Event, now: dt.datetime) -> None:
+        """Events help people and nobody else: one that can't be sent is logged, and the work goes on."""
+        metadata = raw["metadata"]
+        moment = duration.format_time(now)
+        body = {
+            "metadata": {
+                "name": f"{metadata['name']}.{secrets.token_hex(8)}",
+                "namespace": metadata["namespace"],
+            },
+            "involvedObject": {
+                "apiVersion": names.API_VERSION,
+                "kind": names.KIND,
+                "namespace": metadata["namespace"],
+                "name": metadata["name"],
+                "uid": metadata["uid"],
+            },
+            "type": "Warning" if event.warning else "Normal",
+            "reason": event.reason,
+            "message": event.message[:1024],
+            "source": {"component": "spottrain"},
+            "firstTimestamp": moment,
+            "lastTimestamp": moment,
+            "count": 1,
+        }
+        try:
+            await self._client.request("POST", clients.EVENTS.path(metadata["namespace"]), body=body)
+        except errors.KubeError as error:
+            _log.warning("event %s of %s not sent: %s", event.reason, metadata["name"], error)
+
+
+Result = snap.Refusal | float | None
+"""Of one act: a refusal, seconds after which to try again, or done."""
+
+
+class _Work:
+    """The acts of one plan."""
+
+    def __init__(self, applier: Applier, raw: Object, snapshot: snap.Snapshot) -> None:
+        self._client = applier._client  # noqa: SLF001 - parts of one whole
+        self._world = applier._world  # noqa: SLF001
+        self._sinks = applier._sinks  # noqa: SLF001
+        self._raw = raw
+        self._snapshot = snapshot
+        self._key = (snapshot.namespace, snapshot.name)
+        self._identity = identity.Identity(snapshot.namespace, snapshot.name, snapshot.uid)
+
+    async def act(self, action: actions.Action) -> Result:  # noqa: PLR0911 - one per kind
+        """One act; what is already so counts as done."""
+        match action:
+            case actions.EnsureService():
+                return await self._create(clients.SERVICES, render_service.render(self._identity), None)
+            case actions.CreateJob():
+                labels = self._raw["metadata"].get("labels") or {}
+                body = render_job.render(self._identity, self._snapshot.valid_spec, labels)
+                return await self._create(clients.JOBS, body, self._sinks.job)
+            case actions.CreatePod(overlay):
+                return await self._create_pod(overlay)
+            case actions.DeletePod(name, uid, grace):
+                return await self._delete(clients.PODS, name, uid, grace)
+            case actions.DeleteJob(uid):
+                return await self._delete(clients.JOBS, self._snapshot.name, uid, None)
+            case actions.DeleteSelf():
+                return await self._delete(
+                    clients.SPOT_TRAINING_JOBS, self._snapshot.name, self._snapshot.uid, None
+                )
+            case actions.SayGo(name, attempt_id):
+                body = {"metadata": {"annotations": {names.ANNOTATION_GO: attempt_id}}}
+                return await self._patch(clients.PODS, name, body, self._sinks.pod)
+            case actions.SuspendJob(suspend):
+                body = {"spec": {"suspend": suspend}}
+                return await self._patch(clients.JOBS, self._snapshot.name, body, self._sinks.job)
+            case actions.ReportJob():
+                return await self._report(action)
+
+    async def _create_pod(self, overlay: actions.Overlay) -> Result:
+        job = self._world.live_job(self._key)
+        if job is None:
+            return 1.0
+        mold = render_pod.Mold(
+            job=self._identity,
+            wishes=self._snapshot.valid_spec,
+            job_uid=job["metadata"]["uid"],
+            template=job["spec"]["template"],
+            settings=self._snapshot.settings,
+        )
+        return await self._create(clients.PODS, render_pod.render(mold, overlay), self._sinks.pod)
+
+    async def _create(
+        self, resource: clients.Resource, body: Object, sink: cabc.Callable[[Object], None] | None
+    ) -> Result:
+        try:
+            answer = await self._client.request(
+                "POST", resource.path(self._snapshot.namespace), body=body, query=STRICT
+            )
+        except errors.ConflictError:
+            return await self._exists(resource, body, sink)
+        except errors.RefusedError as error:
+            return self._refusal(error)
+        except errors.NotFoundError:
+            return None  # the namespace is gone, and we with it
+        if sink:
+            sink(answer)
+        return None
+
+    async def _exists(
+        self, resource: clients.Resource, body: Object, sink: cabc.Callable[[Object], None] | None
+    ) -> Result:
+        """An object of that name is there: ours from an earlier try, a dying namesake's, or a stranger's."""
+        name = body["metadata"]["name"]
+        try:
+            found = await self._client.request("GET", resource.path(self._snapshot.namespace, name))
+        except errors.NotFoundError:
+            return 0.5
+        if sink and resource is not clients.SERVICES:
+            sink(found)
+        if _same_owner(found, body):
+            return None
+        if found["metadata"].get("deletionTimestamp") or _owner_kind(found) == _owner_kind(body):
+            return 1.0
+        if resource is clients.JOBS:
+            return None  # the Job is in the cache now; the policy says NameConflict
+        message = f"{body['kind']} {name} exists and is not this job's; delete or rename it"
+        return snap.Refusal(conditions.NAME_CONFLICT, message, self._snapshot.generation, permanent=False)
+
+    def _refusal(self, error: errors.RefusedError) -> Result:
+        """The server's own words. Quotas come free and namespaces end; all else waits for an edit."""
+        if "being terminated" in error.message:
+            return None
+        waits = error.code == 403
+        reason = conditions.CREATION_REFUSED if waits else conditions.TEMPLATE_REJECTED
+        return snap.Refusal(reason, error.message[:1024], self._snapshot.generation, permanent=not waits)
+
+    async def _delete(self, resource: clients.Resource, name: str, uid: str, grace: int | None) -> Result:
+        body: Object = {"preconditions": {"uid": uid}, "propagationPolicy": "Background"}
+        if grace is not None:
+            body["gracePeriodSeconds"] = grace
+        try:
+            answer = await self._client.request(
+                "DELETE", resource.path(self._snapshot.namespace, name), body=body
+            )
+        except (errors.NotFoundError, errors.ConflictError):
+            return None  # gone, or another of the same name
+        if resource is clients.PODS and answer.get("kind") == "Pod" and grace != 0:
+            self._sinks.pod(answer)
+        return None
+
+    async def _patch(
+        self, resource: clients.Resource, name: str, body: Object, sink: cabc.Callable[[Object], None]
+    ) -> Result:
+        try:
+            answer = await self._client.request(
+                "PATCH",
+                resource.path(self._snapshot.namespace, name),
+                body=body,
+                query=STRICT,
+                content_type=clients.MERGE_PATCH,
+            )
+        except errors.NotFoundError:
+            return None
+        sink(answer)
+        return None
+
+    async def _report(self, report: actions.ReportJob) -> Result:
+        path = clients.JOBS.path(self._snapshot.namespace, self._snapshot.name, "status")
+        body = {"status": _job_status(report, self._snapshot)}
+        try:
+            answer = await self._client.request("PATCH", path, body=body, content_type=clients.MERGE_PATCH)
+        except errors.NotFoundError:
+            return None
+        self._sinks.job(answer)
+        return None
+
+
+def _job_status(report: actions.ReportJob, snapshot: snap.Snapshot) -> Object:
+    """A Job status that the API server's state machine accepts: a terminal one comes with its precursor."""
+    job = snapshot.job
+    started = (job.started if job else None) or snapshot.status.start or snapshot.now
+    ended = duration.format_time(snapshot.status.completion or snapshot.now)
+    body: Object = {
+        "active": report.active,
+        "ready": report.ready,
+        "terminating": report.terminating,
+        "succeeded": report.succeeded,
+        "failed": report.failed,
+        "startTime": duration.format_time(started),
+    }
+    if report.outcome is None:
+        return body
+    complete = report.outcome == "Complete"
+    if complete:
+        body["completionTime"] = ended
+        body["completedIndexes"] = _indexes(snapshot)
+    precursor = "SuccessCriteriaMet" if complete else "FailureTarget"
+    body["conditions"] = [
+        {
+            "type": kind,
+            "status": "True",
+            "reason": conditions.ALL_WORKERS_FINISHED if complete else conditions.TOO_MANY_FAILURES,
+            "message": report.message[:1024],
+            "lastTransitionTime": ended,
+            "lastProbeTime": ended,
+        }
+        for kind in (precursor, report.outcome)
+    ]
+    return body
+
+
+def _indexes(snapshot: snap.Snapshot) -> str:
+    workers = snapshot.valid_spec.workers
+    return "0" if workers == 1 else f"0-{workers - 1}"
+
+
+def _owner(raw: Object) -> Object:
+    owners = raw["metadata"].get("ownerReferences") or ()
+    return next((one for one in owners if one.get("controller")), {})
+
+
+def _same_owner(found: Object, body: Object) -> bool:
+    """Ours: the owner's UID, and for a pod the attempt ID, are the same."""
+    ids = [
+        (one["metadata"].get("annotations") or {}).get(names.ANNOTATION_ATTEMPT_ID) for one in (found, body)
+    ]
+    return bool(_owner(found)) and _owner(found).get("uid") == _owner(body).get("uid") and ids[0] == ids[1]
+
+
+def _owner_kind(raw: Object) -> tuple[str, str]:
+    owner = _owner(raw)
+    return owner.get("kind", ""), owner.get("name", "")

@@ -1,0 +1,142 @@
+"""A cache of one kind: list, then watch, then list anew where the watch can't go on.
+
+A list replaces the whole cache, so what vanished while nobody watched is gone here too. kopf's event handlers
+can't promise that: a pod deleted in a watch gap would stay a ghost, and its gang would never restart.
+"""
+
+import asyncio
+import collections
+import collections.abc as cabc
+import logging
+import random
+from typing import Any
+
+from spottrain.kube import client as clients
+from spottrain.kube import errors
+
+Object = dict[str, Any]
+Key = tuple[str, str]
+
+WATCH_SECONDS = 300
+"""The server ends a watch after this; bookmarks come about once a minute until then."""
+SILENCE_SECONDS = 150.0
+TOMBSTONES_KEPT = 16384
+LONGEST_PAUSE = 30.0
+
+_log = logging.getLogger(__name__)
+
+
+def key_of(thing: Object) -> Key:
+    """Namespace (empty for cluster-wide kinds) and name."""
+    metadata = thing["metadata"]
+    return metadata.get("namespace", ""), metadata["name"]
+
+
+class Reflector:
+    """The objects of one kind in one namespace, or in all.
+
+    `changed(object, gone)` is called with each object that came, changed or went. `heard` is the loop's time
+    of the last sign of life from the server.
+    """
+
+    def __init__(
+        self,
+        client: clients.Client,
+        resource: clients.Resource,
+        changed: cabc.Callable[[Object, bool], None],
+        *,
+        namespace: str = "",
+        labels: str = "",
+    ) -> None:
+        self._client = client
+        self._path = resource.path(namespace)
+        self._query = {"labelSelector": labels} if labels else {}
+        self._changed = changed
+        self._objects: dict[Key, Object] = {}
+        self._tombstones: collections.OrderedDict[str, None] = collections.OrderedDict()
+        self.name = resource.plural + (f" in {namespace}" if namespace else "")
+        self.synced = asyncio.Event()
+        self.heard = 0.0
+
+    def values(self) -> cabc.Iterable[Object]:
+        """All objects, in no order."""
+        return self._objects.values()
+
+    def get(self, namespace: str, name: str) -> Object | None:
+        """One object, or None."""
+        return self._objects.get((namespace, name))
+
+    def learn(self, thing: Object) -> None:
+        """Take in the server's answer to a write of ours, so that the next look sees it."""
+        self._store(thing)
+
+    async def run(self) -> None:
+        """Keep the cache until cancelled. Errors are logged and waited out with growing, jittered pauses."""
+        failures = 0
+        while True:
+            try:
+                version = await self._list()
+                failures = 0
+                await self._watch(version)
+            except errors.ExpiredError:
+                _log.info("watch of %s expired: listing anew", self.name)
+            except errors.KubeError as error:
+                failures += 1
+                pause = min(0.5 * 2.0**failures, LONGEST_PAUSE) * random.uniform(0.5, 1.0)  # noqa: S311
+                _log.warning("watch of %s: %s; again in %.1f s", self.name, error, pause)
+                await asyncio.sleep(pause)
+
+    async def _list(self) -> str:
+        answer = await self._client.request("GET", self._path, query=self._query)
+        found = {key_of(item): item for item in answer["items"]}
+        for key in set(self._objects) - found.keys():
+            self._drop(self._objects[key])
+        for item in found.values():
+            self._store(item)
+        self._alive()
+        self.synced.set()
+        return str(answer["metadata"]["resourceVersion"])
+
+    async def _watch(self, version: str) -> None:
+        """Watch after watch from where the last one ended, until one says that this can't be done."""
+        while True:
+            query = {
+                **self._query,
+                "resourceVersion": version,
+                "allowWatchBookmarks": "true",
+                "timeoutSeconds": str(WATCH_SECONDS),
+            }
+            async for event in self._client.watch(self._path, query, SILENCE_SECONDS):
+                self._alive()
+                version = str(event["object"]["metadata"]["resourceVersion"])
+                if event["type"] == "DELETED":
+                    self._drop(event["object"])
+                elif event["type"] != "BOOKMARK":
+                    self._store(event["object"])
+
+    def _alive(self) -> None:
+        self.heard = asyncio.get_running_loop().time()
+
+    def _store(self, thing: Object) -> None:
+        """Keep the newer of two states; a late answer must not bring back what is gone."""
+        known = self._objects.get(key_of(thing))
+        if thing["metadata"]["uid"] in self._tombstones or (known is not None and not newer(thing, known)):
+            return
+        self._objects[key_of(thing)] = thing
+        self._changed(thing, False)
+
+    def _drop(self, thing: Object) -> None:
+        known = self._objects.get(key_of(thing))
+        if known is not None and known["metadata"]["uid"] == thing["metadata"]["uid"]:
+            del self._objects[key_of(thing)]
+        self._tombstones[thing["metadata"]["uid"]] = None
+        while len(self._tombstones) > TOMBSTONES_KEPT:
+            self._tombstones.popitem(last=False)
+        self._changed(thing, True)
+
+
+def newer(thing: Object, known: Object) -> bool:
+    """Resource versions of one kind are ordered numbers (KEP-5504); another UID is another object."""
+    if thing["metadata"]["uid"] != known["metadata"]["uid"]:
+        return True
+    return int(thing["metadata"]["resourceVersion"]) > int(known["metadata"]["resourceVersion"])

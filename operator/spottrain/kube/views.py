@@ -1,0 +1,169 @@
+"""Dictionaries of the API into frozen views; the only place that digs in them."""
+
+import contextlib
+import datetime as dt
+import json
+from typing import Any
+
+from spottrain.api import clouds, duration, names
+from spottrain.plan import snapshot as snap
+
+Object = dict[str, Any]
+
+
+def pod(raw: Object) -> snap.Pod:
+    """A worker's pod, made by us (`is_worker` holds)."""
+    metadata, spec, status = raw["metadata"], raw["spec"], raw.get("status") or {}
+    annotations = metadata.get("annotations") or {}
+    phase = status.get("phase", "Pending")
+    deleting = metadata.get("deletionTimestamp")
+    grace = (
+        metadata.get("deletionGracePeriodSeconds") if deleting else spec.get("terminationGracePeriodSeconds")
+    )
+    return snap.Pod(
+        name=metadata["name"],
+        uid=metadata["uid"],
+        index=int(metadata["labels"][names.LABEL_INDEX]),
+        attempt=int(metadata["labels"][names.LABEL_ATTEMPT]),
+        attempt_id=annotations.get(names.ANNOTATION_ATTEMPT_ID, ""),
+        created=duration.parse_time(metadata["creationTimestamp"]),
+        node=spec.get("nodeName") or "",
+        phase=phase,
+        running=phase == "Running",
+        deleting=duration.optional_time(deleting),
+        grace=float(grace or 0),
+        disruption=_true_reason(status, "DisruptionTarget"),
+        reason=status.get("reason") or "",
+        exit=_exit(status) if phase in {"Succeeded", "Failed"} else None,
+        said=_words(status),
+        go=annotations.get(names.ANNOTATION_GO, ""),
+        unschedulable=_unschedulable(status),
+    )
+
+
+def is_worker(raw: Object) -> bool:
+    """It carries the labels of a worker as numbers; anything else under our label is not ours to judge."""
+    labels = raw["metadata"].get("labels") or {}
+    numbered = all(labels.get(key, "").isdigit() for key in (names.LABEL_INDEX, names.LABEL_ATTEMPT))
+    return numbered and names.LABEL_JOB in labels
+
+
+def controller_uid(raw: Object) -> str:
+    """The UID of the object's controller; empty if it has none."""
+    owners = raw["metadata"].get("ownerReferences") or ()
+    return next((one["uid"] for one in owners if one.get("controller")), "")
+
+
+def _conditions(status: Object) -> dict[str, Object]:
+    return {one["type"]: one for one in status.get("conditions") or ()}
+
+
+def _true_reason(status: Object, type: str) -> str:  # noqa: A002
+    condition = _conditions(status).get(type)
+    if condition is None or condition["status"] != "True":
+        return ""
+    return condition.get("reason") or "Unknown"
+
+
+def _unschedulable(status: Object) -> str:
+    condition = _conditions(status).get("PodScheduled") or {}
+    if condition.get("reason") != "Unschedulable":
+        return ""
+    return condition.get("message") or "unschedulable"
+
+
+def _terminated(status: Object) -> list[Object]:
+    states = [one.get("state") or {} for one in status.get("containerStatuses") or ()]
+    states += [one.get("state") or {} for one in status.get("initContainerStatuses") or ()]
+    return [state["terminated"] for state in states if "terminated" in state]
+
+
+def _exit(status: Object) -> snap.Exit | None:
+    ends = _terminated(status)
+    if not ends:
+        return None
+    first = next((one for one in ends if one["exitCode"] != 0), ends[0])
+    finished = [duration.parse_time(one["finishedAt"]) for one in ends if one.get("finishedAt")]
+    return snap.Exit(
+        code=first["exitCode"],
+        reason=first.get("reason") or "",
+        finished=max(finished, default=None),
+        out_of_memory=any(one.get("reason") == "OOMKilled" for one in ends),
+    )
+
+
+def _words(status: Object) -> snap.Words | None:
+    """What the library wrote as termination message. Any other program's text is no word of ours."""
+    for end in _terminated(status):
+        with contextlib.suppress(ValueError):
+            said = json.loads(end.get("message") or "")
+            if isinstance(said, dict) and said.get("spottrain") == 1:
+                step = said.get("step")
+                return snap.Words(str(said.get("state", "")), step if isinstance(step, int) else None)
+    return None
+
+
+def node(raw: Object, settings: snap.Settings) -> snap.Node:
+    """A node, with who warns of its end."""
+    metadata, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
+    labels = metadata.get("labels") or {}
+    ready = _conditions(status).get("Ready") or {}
+    notice, deadline = _notice(raw)
+    return snap.Node(
+        name=metadata["name"],
+        uid=metadata["uid"],
+        capacity=clouds.capacity(
+            labels,
+            spec.get("providerID") or "",
+            spot=settings.spot_marks,
+            on_demand=settings.on_demand_marks,
+        ),
+        provider=clouds.provider(spec.get("providerID") or ""),
+        zone=labels.get("topology.kubernetes.io/zone", ""),
+        ready=ready.get("status") == "True",
+        ready_since=duration.optional_time(ready.get("lastTransitionTime") or metadata["creationTimestamp"]),
+        unschedulable=bool(spec.get("unschedulable")),
+        notice=notice,
+        deadline=deadline,
+    )
+
+
+def _notice(raw: Object) -> tuple[str, dt.datetime | None]:
+    """Our agent's annotation, or the mark of another handler (which names no deadline)."""
+    metadata = raw["metadata"]
+    text = (metadata.get("annotations") or {}).get(names.ANNOTATION_RECLAIM)
+    if text:
+        return _annotated(text)
+    taints = (raw.get("spec") or {}).get("taints") or ()
+    marks = [taint["key"] for taint in taints if taint["key"] in clouds.NOTICE_TAINT_KEYS]
+    marks += [mark.key for mark in clouds.NOTICE_LABELS if mark.on(metadata.get("labels") or {})]
+    status = raw.get("status") or {}
+    marks += [one for one in clouds.NOTICE_CONDITIONS if _true_reason(status, one)]
+    return (marks[0] if marks else ""), None
+
+
+def _annotated(text: str) -> tuple[str, dt.datetime | None]:
+    """A malformed annotation is a notice all the same: someone took the trouble to set it."""
+    with contextlib.suppress(ValueError, TypeError, AttributeError):
+        said = json.loads(text)
+        return str(said.get("cause") or "notice"), duration.optional_time(said.get("deadline"))
+    return "notice", None
+
+
+def job(raw: Object, owner_uid: str) -> snap.Job:
+    """A batch/v1 Job of our job's name."""
+    metadata, spec, status = raw["metadata"], raw["spec"], raw.get("status") or {}
+    ends = _conditions(status)
+    return snap.Job(
+        uid=metadata["uid"],
+        managed_by=spec.get("managedBy") or "",
+        suspended=bool(spec.get("suspend")),
+        template_hash=(metadata.get("annotations") or {}).get(names.ANNOTATION_TEMPLATE_HASH, ""),
+        started=duration.optional_time(status.get("startTime")),
+        finished=any((ends.get(one) or {}).get("status") == "True" for one in ("Complete", "Failed")),
+        queued=names.KUEUE_QUEUE_LABEL in (metadata.get("labels") or {}),
+        ours=controller_uid(raw) == owner_uid,
+        counts=tuple(
+            status.get(one) or 0 for one in ("active", "ready", "terminating", "succeeded", "failed")
+        ),
+    )

@@ -1,0 +1,127 @@
+"""The operator's metrics and how they follow from a job's status before and after a pass."""
+
+import dataclasses
+import datetime as dt
+
+import prometheus_client as prometheus
+
+from spottrain.api import conditions, status
+
+RESTART_SECONDS = (1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1800)
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    """One status write. `before` is what was in the cluster until then."""
+
+    namespace: str
+    name: str
+    floor: int
+    before: status.Status
+    after: status.Status
+
+
+class Metrics:
+    """A registry of its own, so that two operators in one process (as in tests) don't share series."""
+
+    def __init__(self) -> None:
+        self.registry = prometheus.CollectorRegistry()
+        prometheus.ProcessCollector(registry=self.registry)
+        job = ("namespace", "job")
+        lost = ("namespace", "cause", "capacity", "provider", "zone")
+        self._reclaims = self._counter("reclaims", "Workers lost with their node or by eviction", lost)
+        self._failures = self._counter("failures", "Attempts ended by an application failure", ("namespace",))
+        self._attempts = self._counter("attempts", "Attempts begun", ("namespace", "cause"))
+        self._running_after = prometheus.Histogram(
+            "spottrain_reclaim_to_running_seconds",
+            "From the record of a reclaim until all workers run again",
+            ("namespace",),
+            buckets=RESTART_SECONDS,
+            registry=self.registry,
+        )
+        self._workers = self._gauge("job_workers_running", "Running workers", (*job, "capacity"))
+        self._wanted = self._gauge("job_workers_desired", "Workers the job asks for", job)
+        self._shortfall = self._gauge(
+            "job_floor_shortfall",
+            "On-demand workers missing from the floor of a job that runs or starts",
+            job,
+        )
+        self._passes = self._counter("reconciles", "Passes over a job", ("result",))
+        self._queue = prometheus.Gauge(
+            "spottrain_queue_length", "Jobs that wait for a pass", registry=self.registry
+        )
+
+    def _counter(self, name: str, text: str, labels: tuple[str, ...]) -> prometheus.Counter:
+        return prometheus.Counter(f"spottrain_{name}", text, labels, registry=self.registry)
+
+    def _gauge(self, name: str, text: str, labels: tuple[str, ...]) -> prometheus.Gauge:
+        return prometheus.Gauge(f"spottrain_{name}", text, labels, registry=self.registry)
+
+    def passed(self, result: str) -> None:
+        """One pass ended: `ok`, `conflict` or `error`."""
+        self._passes.labels(result).inc()
+
+    def queued(self, length: int) -> None:
+        """So many jobs wait."""
+        self._queue.set(length)
+
+    def saw(self, change: Change) -> None:
+        """Count what a status write has recorded; nothing is counted that wasn't."""
+        self._announce(change.namespace)
+        before, after = change.before, change.after
+        self._count_reclaims(change)
+        self._failures.labels(change.namespace).inc(max(0, after.failures - before.failures))
+        begun = [one for one in after.attempts if one.number > before.attempt]
+        for attempt in begun:
+            self._attempts.labels(change.namespace, str(attempt.cause)).inc()
+        self._observe_restart(change)
+        self._show(change)
+
+    def _announce(self, namespace: str) -> None:
+        """Series exist at 0 before their first event, or `increase()` would never see it."""
+        self._failures.labels(namespace)
+        self._running_after.labels(namespace)
+        for cause in status.Cause:
+            self._attempts.labels(namespace, str(cause))
+
+    def _count_reclaims(self, change: Change) -> None:
+        new = change.after.reclaims - change.before.reclaims
+        last = change.after.last_reclaim
+        if new > 0 and last is not None:
+            labels = (change.namespace, last.cause, last.capacity, last.provider, last.zone)
+            self._reclaims.labels(*labels).inc(new)
+
+    def _observe_restart(self, change: Change) -> None:
+        after = change.after
+        if not after.attempts or not after.attempts[-1].running:
+            return
+        last = after.attempts[-1]
+        old = next((one for one in change.before.attempts if one.number == last.number), None)
+        if last.cause is status.Cause.RECLAIMED and last.running and (old is None or old.running is None):
+            seconds: dt.timedelta = last.running - last.start
+            self._running_after.labels(change.namespace).observe(seconds.total_seconds())
+
+    def _show(self, change: Change) -> None:
+        job, workers = (change.namespace, change.name), change.after.workers
+        over = change.after.over
+        running = {"spot": workers.spot, "on-demand": workers.on_demand}
+        running["unknown"] = workers.running - workers.spot - workers.on_demand
+        for capacity, count in running.items():
+            self._workers.labels(*job, capacity).set(0 if over else count)
+        self._wanted.labels(*job).set(0 if over else workers.desired)
+        met = conditions.find(change.after.conditions, conditions.FLOOR_MET)
+        waits = not over and change.after.attempt > 0 and met is not None and met.status is not True
+        self._shortfall.labels(*job).set(max(0, change.floor - workers.on_demand) if waits else 0)
+
+    def forget(self, namespace: str, name: str) -> None:
+        """The job is gone, and its series with it."""
+        for capacity in ("spot", "on-demand", "unknown"):
+            self._remove(self._workers, (namespace, name, capacity))
+        self._remove(self._wanted, (namespace, name))
+        self._remove(self._shortfall, (namespace, name))
+
+    @staticmethod
+    def _remove(gauge: prometheus.Gauge, labels: tuple[str, ...]) -> None:
+        known = {tuple(sample.labels.values()) for metric in gauge.collect() for sample in metric.samples}
+        if labels in known:
+            gauge.remove(*labels)

@@ -1,0 +1,119 @@
+"""What a plan may ask for. Rendering and sending are others' business."""
+
+import dataclasses
+
+from spottrain.api import status
+
+
+@dataclasses.dataclass(frozen=True)
+class EnsureService:
+    """The headless Service that gives workers their DNS names exists."""
+
+
+@dataclasses.dataclass(frozen=True)
+class CreateJob:
+    """Create our Job, suspended, so that `managedBy` can be read back before anything runs."""
+
+
+@dataclasses.dataclass(frozen=True)
+class DeleteJob:
+    """Delete our Job by UID; its pods follow by garbage collection."""
+
+    uid: str
+
+
+@dataclasses.dataclass(frozen=True)
+class SuspendJob:
+    """Set the Job's `suspend`."""
+
+    suspend: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class ReportJob:
+    """Write the Job's status. `outcome` is None, Complete or Failed."""
+
+    active: int
+    ready: int
+    terminating: int
+    succeeded: int
+    failed: int
+    outcome: str | None = None
+    message: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Overlay:
+    """What a pod gets on top of the live Job's template, known when it is made. `grace` is in seconds."""
+
+    index: int
+    attempt: int
+    attempt_id: str
+    floor: bool
+    grace: int
+    avoid: tuple[str, ...] = ()
+    go: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class CreatePod:
+    """Create one worker."""
+
+    overlay: Overlay
+
+
+@dataclasses.dataclass(frozen=True)
+class DeletePod:
+    """Delete one worker by name and UID. `grace` in seconds, None for its own, 0 to force."""
+
+    name: str
+    uid: str
+    grace: int | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class SayGo:
+    """Tell a worker that every worker of the attempt before has ended."""
+
+    name: str
+    attempt_id: str
+
+
+@dataclasses.dataclass(frozen=True)
+class DeleteSelf:
+    """The job's time to live is over: delete the SpotTrainingJob."""
+
+
+Action = (
+    EnsureService
+    | CreateJob
+    | DeleteJob
+    | SuspendJob
+    | ReportJob
+    | CreatePod
+    | DeletePod
+    | SayGo
+    | DeleteSelf
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Event:
+    """A Kubernetes Event on the SpotTrainingJob, sent once the status write has succeeded."""
+
+    reason: str
+    message: str
+    warning: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """One pass's outcome: the whole status, then the acts, then the events.
+
+    `wake` is how many seconds from now the job must be looked at again although nothing changed.
+    """
+
+    status: status.Status
+    actions: tuple[Action, ...] = ()
+    events: tuple[Event, ...] = ()
+    wake: float | None = None

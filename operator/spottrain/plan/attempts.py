@@ -1,0 +1,148 @@
+"""Attempts: how one is begun (the intent, before any act), and how its cause is settled afterwards."""
+
+import dataclasses
+import datetime as dt
+
+from spottrain.api import conditions, status
+from spottrain.plan import budget, grace, loss
+from spottrain.plan import draft as drafts
+from spottrain.plan import snapshot as snap
+
+
+@dataclasses.dataclass(frozen=True)
+class Loss:
+    """One worker's verdict, and its pod where there is one."""
+
+    index: int
+    verdict: loss.Verdict
+    pod: snap.Pod | None
+
+    @property
+    def node(self) -> str:
+        """The name of the worker's node, or nothing."""
+        return self.pod.node if self.pod else ""
+
+
+def begin(draft: drafts.Draft, cause: status.Cause, lost: Loss | None = None) -> None:
+    """Record the next attempt with its ID and cause; a later pass replaces the pods of the one before."""
+    now = draft.snapshot.now
+    ended = tuple(one if one.end else dataclasses.replace(one, end=now) for one in draft.status.attempts)
+    retry = None
+    if cause in {status.Cause.FAILED, status.Cause.UNDETERMINED}:
+        retry = budget.next_try(draft.snapshot, ended)
+    new = status.Attempt(
+        number=draft.status.attempt + 1,
+        id=draft.snapshot.fresh_id,
+        cause=cause,
+        start=now,
+        reason=lost.verdict.cause if lost else "",
+        detail=lost.verdict.detail if lost else "",
+        node=lost.node if lost else "",
+        index=lost.index if lost else None,
+    )
+    draft.update(
+        attempt=new.number,
+        attempt_id=new.id,
+        attempts=(*ended, new)[-status.ATTEMPTS_KEPT :],
+        next_retry=retry,
+    )
+    why = f"{cause}: {new.detail}" if new.detail else str(cause)
+    draft.say(conditions.ATTEMPT_STARTED, f"attempt {new.number} starts ({why})")
+    _warn_of_capped_grace(draft)
+
+
+def _warn_of_capped_grace(draft: drafts.Draft) -> None:
+    given = grace.grace(draft.snapshot)
+    if draft.status.attempt == 1 and given.capped:
+        draft.say(conditions.GRACE_CAPPED, given.sentence(), warning=True)
+
+
+def count_reclaim(draft: drafts.Draft, lost: Loss) -> None:
+    """One more reclaim: status and Event."""
+    snapshot = draft.snapshot
+    node = snapshot.nodes.get(lost.node)
+    draft.update(
+        reclaims=draft.status.reclaims + 1,
+        last_reclaim=status.Reclaim(
+            time=snapshot.now,
+            cause=lost.verdict.cause,
+            node=lost.node,
+            zone=node.zone if node else "",
+            capacity=str(node.capacity) if node else "unknown",
+            provider=node.provider if node else "other",
+            index=lost.index,
+            attempt=lost.pod.attempt if lost.pod else draft.status.attempt,
+        ),
+    )
+    draft.say(conditions.RECLAIMED, f"worker {lost.index}: {lost.verdict.detail}", warning=True)
+    if lost.verdict.cause in {loss.NODE_LOST, loss.NODE_GONE}:
+        draft.say(conditions.NODE_LOST, f"node {lost.node} is lost", warning=True)
+
+
+def count_failure(draft: drafts.Draft, detail: str) -> None:
+    """One more application failure: status and Event."""
+    draft.update(failures=draft.status.failures + 1)
+    limit = draft.snapshot.valid_spec.max_failures
+    draft.say(
+        conditions.WORKER_FAILED,
+        f"failure {draft.status.failures} of {limit} allowed: {detail}",
+        warning=True,
+    )
+
+
+def settle(draft: drafts.Draft) -> None:
+    """Decide what stood behind each attempt that was started as Undetermined, once it can be known.
+
+    A reclaim, if a member of the attempt before turns out to be disrupted, or its node lost, gone or under
+    notice. A failure, as soon as every member has been seen to end by itself (its own kubelet said so, so no
+    node was dead), and at the latest when the settlement time is over.
+    """
+    for attempt in draft.status.attempts:
+        if attempt.cause is status.Cause.UNDETERMINED:
+            _settle_one(draft, attempt)
+
+
+def _settle_one(draft: drafts.Draft, attempt: status.Attempt) -> None:
+    snapshot = draft.snapshot
+    seen = (*snapshot.pods, *snapshot.departed)
+    members = [pod for pod in seen if pod.attempt == attempt.number - 1]
+    for pod in members:
+        evidence = _late_evidence(pod, snapshot)
+        if evidence is not None:
+            count_reclaim(draft, Loss(pod.index, loss.Verdict(loss.Fate.RECLAIMED, *evidence), pod))
+            _rewrite(draft, attempt, status.Cause.RECLAIMED, evidence, pod)
+            return
+    deadline = attempt.start + dt.timedelta(seconds=snapshot.settings.settlement)
+    ended = {pod.index for pod in members if pod.ended}
+    if snapshot.now < deadline and len(ended) < snapshot.valid_spec.workers:
+        draft.wake_at(deadline)
+        return
+    count_failure(draft, attempt.detail)
+    _rewrite(draft, attempt, status.Cause.FAILED, (attempt.reason, attempt.detail), None)
+
+
+def _late_evidence(pod: snap.Pod, snapshot: snap.Snapshot) -> tuple[str, str] | None:
+    """Evidence that isn't our own deletion. A node that has just turned NotReady is enough here."""
+    node = snapshot.nodes.get(pod.node)
+    if node is not None and not node.ready and not pod.ended:
+        return loss.NODE_LOST, f"node {pod.node} is not ready"
+    evidence = loss.reclaim_cause(pod, snapshot)
+    return None if evidence is None or evidence[0] == loss.POD_DELETED else evidence
+
+
+def _rewrite(
+    draft: drafts.Draft,
+    attempt: status.Attempt,
+    cause: status.Cause,
+    words: tuple[str, str],
+    pod: snap.Pod | None,
+) -> None:
+    settled = dataclasses.replace(
+        attempt,
+        cause=cause,
+        reason=words[0],
+        detail=words[1],
+        node=pod.node if pod else attempt.node,
+        index=pod.index if pod else attempt.index,
+    )
+    draft.update(attempts=tuple(settled if one == attempt else one for one in draft.status.attempts))

@@ -1,0 +1,41 @@
+"""Application failures: how long to wait before the next try, and when they are too many.
+
+Reclaims never come in here: they cost no budget and no waiting, the twentieth no more than the first.
+"""
+
+import datetime as dt
+
+from spottrain.api import status
+from spottrain.plan import snapshot as snap
+
+_FAILURES = {status.Cause.FAILED, status.Cause.UNDETERMINED}
+FORGIVEN_AFTER = dt.timedelta(minutes=10)
+
+
+def failures_in_a_row(attempts: tuple[status.Attempt, ...]) -> int:
+    """Failures since an attempt last ran for ten minutes; reclaims in between neither count nor forgive."""
+    count = 0
+    for attempt in reversed(attempts):
+        if attempt.running and attempt.end and attempt.end - attempt.running >= FORGIVEN_AFTER:
+            break
+        count += attempt.cause in _FAILURES
+    return count
+
+
+def next_try(snapshot: snap.Snapshot, attempts: tuple[status.Attempt, ...]) -> dt.datetime | None:
+    """When the attempt that follows one more failure may start; None for at once.
+
+    The first failure in a row is met at once: a gang's may be the shadow of a lost node. From the second on
+    it is 10 s doubling to 10 min, and not before the one under way is settled, so that a faulty program
+    never spins.
+    """
+    before = failures_in_a_row(attempts)
+    if before == 0:
+        return None
+    settings = snapshot.settings
+    delay = min(settings.backoff * 2 ** (before - 1), settings.backoff_limit)
+    moment = snapshot.now + dt.timedelta(seconds=delay)
+    unsettled = [one for one in attempts if one.cause is status.Cause.UNDETERMINED]
+    if unsettled:
+        moment = max(moment, unsettled[-1].start + dt.timedelta(seconds=settings.settlement))
+    return moment

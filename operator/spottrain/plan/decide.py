@@ -1,0 +1,38 @@
+"""The specification as an ordered list: what is true of the job, checked from top to bottom.
+
+Each policy is named as a statement. It adds to the draft and returns True when nothing below it applies.
+"""
+
+import collections.abc as cabc
+
+from spottrain.plan import actions, gang, lifecycle, report
+from spottrain.plan import draft as drafts
+from spottrain.plan import snapshot as snap
+
+Policy = cabc.Callable[[drafts.Draft], bool]
+
+POLICIES: tuple[Policy, ...] = (
+    lifecycle.leave_a_deleted_job_to_garbage_collection,
+    lifecycle.clean_up_after_the_end,
+    lifecycle.refuse_an_invalid_spec,
+    lifecycle.obey_a_refusal,
+    lifecycle.have_a_job,
+    lifecycle.start_anew_when_the_template_changed,
+    lifecycle.obey_suspend,
+    gang.start_first_attempt,
+    gang.settle_causes,
+    gang.fail_when_budget_is_spent,
+    gang.complete_when_all_finished,
+    gang.restart_when_a_member_is_lost,
+    gang.run_the_attempt,
+)
+
+
+def decide(snapshot: snap.Snapshot) -> actions.Plan:
+    """The plan for one job. Decided again on the outcome of its own acts, it plans nothing new."""
+    draft = drafts.Draft(snapshot)
+    for policy in POLICIES:
+        if policy(draft):
+            break
+    report.describe(draft)
+    return draft.plan()

@@ -1,0 +1,51 @@
+"""A plan in the making: policies read the snapshot and add to it, in order."""
+
+import dataclasses
+import datetime as dt
+from typing import Any
+
+from spottrain.api import conditions
+from spottrain.plan import actions
+from spottrain.plan import snapshot as snap
+
+
+class Draft:
+    """Collects the status, acts, events and the earliest wake-up of one pass."""
+
+    def __init__(self, snapshot: snap.Snapshot) -> None:
+        self.snapshot = snapshot
+        self.status = snapshot.status
+        self._actions: list[actions.Action] = []
+        self._events: list[actions.Event] = []
+        self._wake: float | None = None
+
+    def act(self, action: actions.Action) -> None:
+        """Ask for an act."""
+        self._actions.append(action)
+
+    def say(self, reason: str, message: str, *, warning: bool = False) -> None:
+        """Ask for an Event."""
+        self._events.append(actions.Event(reason, message, warning))
+
+    def wake_at(self, moment: dt.datetime) -> None:
+        """Be called again at that moment even if nothing changes until then."""
+        seconds = max(0.0, (moment - self.snapshot.now).total_seconds())
+        self._wake = seconds if self._wake is None else min(self._wake, seconds)
+
+    def update(self, **changes: Any) -> None:
+        """Replace fields of the status."""
+        self.status = dataclasses.replace(self.status, **changes)
+
+    def condition(self, type: str, status: bool | None, reason: str, message: str) -> None:  # noqa: A002, FBT001
+        """Set one condition."""
+        new = conditions.Condition(type, status, reason, message, self.snapshot.now, self.snapshot.generation)
+        self.update(conditions=conditions.merged(self.status.conditions, new))
+
+    @property
+    def deleted(self) -> set[str]:
+        """UIDs of the pods that this plan deletes."""
+        return {one.uid for one in self._actions if isinstance(one, actions.DeletePod)}
+
+    def plan(self) -> actions.Plan:
+        """What came together."""
+        return actions.Plan(self.status, tuple(self._actions), tuple(self._events), self._wake)

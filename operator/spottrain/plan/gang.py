@@ -1,0 +1,132 @@
+"""The gang: all workers live and die together.
+
+::
+
+    attempt n runs ──a member is reclaimed or doomed──► intent: attempt n+1, its ID, its cause
+                   ──a member fails────────────────────► the same, as Undetermined or Failed
+    intent written ─► end the pods of n ─► create those of n+1 as places come free ─► go
+    every member of one attempt finished ─► Complete
+"""
+
+from spottrain.api import conditions, status
+from spottrain.plan import attempts, loss, pods
+from spottrain.plan import draft as drafts
+from spottrain.plan import snapshot as snap
+
+
+def start_first_attempt(draft: drafts.Draft) -> bool:
+    """No attempt was ever recorded."""
+    if draft.status.attempt > 0:
+        return False
+    draft.update(start=draft.snapshot.now)
+    attempts.begin(draft, status.Cause.INITIAL)
+    return True
+
+
+def settle_causes(draft: drafts.Draft) -> bool:
+    """An attempt was started before its cause could be known."""
+    attempts.settle(draft)
+    return False
+
+
+def fail_when_budget_is_spent(draft: drafts.Draft) -> bool:
+    """More application failures than `maxFailures` allows."""
+    limit = draft.snapshot.valid_spec.max_failures
+    if draft.status.failures <= limit:
+        return False
+    last = [one.detail for one in draft.status.attempts if one.cause is status.Cause.FAILED]
+    detail = f"; the last one: {last[-1]}" if last else ""
+    message = f"{draft.status.failures} failures, {limit} allowed{detail}"
+    draft.condition(conditions.FAILED, True, conditions.TOO_MANY_FAILURES, message)
+    _end(draft, status.Phase.FAILED, conditions.TOO_MANY_FAILURES, message)
+    return True
+
+
+def complete_when_all_finished(draft: drafts.Draft) -> bool:
+    """Every member of one attempt ended with its work done."""
+    verdicts = _verdicts(draft.snapshot)
+    workers = draft.snapshot.valid_spec.workers
+    if len(verdicts) < workers or any(one.verdict.fate is not loss.Fate.FINISHED for one in verdicts):
+        return False
+    message = f"all {workers} workers of attempt {draft.status.attempt} finished"
+    draft.condition(conditions.COMPLETE, True, conditions.ALL_WORKERS_FINISHED, message)
+    _end(draft, status.Phase.COMPLETE, conditions.ALL_WORKERS_FINISHED, message)
+    return True
+
+
+def restart_when_a_member_is_lost(draft: drafts.Draft) -> bool:
+    """A member was reclaimed, is about to be, or failed: one cause for the whole gang, the strongest."""
+    by_fate: dict[loss.Fate, list[attempts.Loss]] = {}
+    for one in _verdicts(draft.snapshot):
+        by_fate.setdefault(one.verdict.fate, []).append(one)
+    reclaimed = by_fate.get(loss.Fate.RECLAIMED, []) or by_fate.get(loss.Fate.DOOMED, [])
+    if reclaimed:
+        _restart_reclaimed(draft, reclaimed)
+        return True
+    failed = by_fate.get(loss.Fate.FAILED, [])
+    if failed:
+        _restart_failed(draft, failed[0])
+        return True
+    return False
+
+
+def run_the_attempt(draft: drafts.Draft) -> bool:
+    """Pods of older attempts end, those of this one come to be, and restore is told when it may look."""
+    pods.acknowledge(draft)
+    pods.end_older(draft)
+    pods.create_missing(draft)
+    pods.say_go(draft)
+    pods.watch_silent_nodes(draft)
+    return False
+
+
+def _verdicts(snapshot: snap.Snapshot) -> list[attempts.Loss]:
+    """Every member's verdict. One that is absent after all were acknowledged is judged as last seen."""
+    current = snapshot.current
+    verdicts = [attempts.Loss(index, loss.classify(pod, snapshot), pod) for index, pod in current.items()]
+    if snapshot.status.attempt > 0 and snapshot.status.created_attempt == snapshot.status.attempt:
+        absent = set(range(snapshot.valid_spec.workers)) - current.keys()
+        verdicts += [_absent(snapshot, index) for index in sorted(absent)]
+    return verdicts
+
+
+def _absent(snapshot: snap.Snapshot, index: int) -> attempts.Loss:
+    now = snapshot.status
+    last = [one for one in snapshot.departed if (one.index, one.attempt_id) == (index, now.attempt_id)]
+    pod = last[-1] if last else None
+    verdict = loss.classify(pod, snapshot) if pod else loss.Verdict(loss.Fate.ALIVE)
+    if verdict.fate in {loss.Fate.ALIVE, loss.Fate.DOOMED}:
+        verdict = loss.Verdict(loss.Fate.RECLAIMED, loss.POD_VANISHED, f"worker {index}'s pod is gone")
+    return attempts.Loss(index, verdict, pod)
+
+
+def _restart_reclaimed(draft: drafts.Draft, lost: list[attempts.Loss]) -> None:
+    counted = [one for one in lost if one.pod is None or one.pod.node]
+    if not counted:
+        attempts.begin(draft, status.Cause.REPLACED, lost[0])
+        return
+    attempts.count_reclaim(draft, counted[0])
+    attempts.begin(draft, status.Cause.RECLAIMED, counted[0])
+
+
+def _restart_failed(draft: drafts.Draft, failed: attempts.Loss) -> None:
+    """A gang's failure may be the shadow of a node that died; a single worker's, or OOM, is its own."""
+    if draft.snapshot.valid_spec.workers > 1 and failed.verdict.cause != "OOMKilled":
+        attempts.begin(draft, status.Cause.UNDETERMINED, failed)
+        return
+    attempts.count_failure(draft, failed.verdict.detail)
+    if draft.status.failures > draft.snapshot.valid_spec.max_failures:
+        message = (
+            f"{draft.status.failures} failures, {draft.snapshot.valid_spec.max_failures} allowed; "
+            f"the last one: {failed.verdict.detail}"
+        )
+        draft.condition(conditions.FAILED, True, conditions.TOO_MANY_FAILURES, message)
+        _end(draft, status.Phase.FAILED, conditions.TOO_MANY_FAILURES, message)
+        return
+    attempts.begin(draft, status.Cause.FAILED, failed)
+
+
+def _end(draft: drafts.Draft, phase: status.Phase, reason: str, message: str) -> None:
+    """The decision, written before anything is cleaned up."""
+    draft.update(phase=phase, completion=draft.snapshot.now, next_retry=None)
+    draft.say(reason, message, warning=phase is status.Phase.FAILED)

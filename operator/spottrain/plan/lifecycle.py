@@ -1,0 +1,158 @@
+"""The life of the object around the attempts: refusals, our Job, suspension, edits, the end."""
+
+import datetime as dt
+
+from spottrain.api import conditions, names, spec, status
+from spottrain.plan import actions, attempts, pods
+from spottrain.plan import draft as drafts
+
+
+def leave_a_deleted_job_to_garbage_collection(draft: drafts.Draft) -> bool:
+    """It is being deleted: its Job, pods and Service follow by their owner references."""
+    return draft.snapshot.deleting
+
+
+def clean_up_after_the_end(draft: drafts.Draft) -> bool:
+    """It is decided: end what still runs, then close the Job, then wait for the time to live."""
+    if not draft.status.over:
+        return False
+    living = [pod for pod in draft.snapshot.pods if not pod.ended]
+    for pod in living:
+        pods.end(draft, pod)
+    if living:
+        return True
+    job = draft.snapshot.job
+    if job is not None and job.ours and not job.finished:
+        draft.act(_closing_report(draft.status))
+    _expire(draft)
+    return True
+
+
+def _closing_report(now: status.Status) -> actions.ReportJob:
+    complete = now.phase is status.Phase.COMPLETE
+    condition = conditions.find(now.conditions, conditions.COMPLETE if complete else conditions.FAILED)
+    return actions.ReportJob(
+        active=0,
+        ready=0,
+        terminating=0,
+        succeeded=now.workers.succeeded if complete else 0,
+        failed=now.failures,
+        outcome="Complete" if complete else "Failed",
+        message=condition.message if condition else "",
+    )
+
+
+def _expire(draft: drafts.Draft) -> None:
+    job_spec, ended = draft.snapshot.spec, draft.status.completion
+    if isinstance(job_spec, spec.InvalidSpecError) or job_spec.ttl is None or ended is None:
+        return
+    expiry = ended + dt.timedelta(seconds=job_spec.ttl)
+    if draft.snapshot.now >= expiry:
+        draft.act(actions.DeleteSelf())
+    else:
+        draft.wake_at(expiry)
+
+
+def refuse_an_invalid_spec(draft: drafts.Draft) -> bool:
+    """The spec can't be acted on; wait for an edit."""
+    if not isinstance(draft.snapshot.spec, spec.InvalidSpecError):
+        return False
+    draft.condition(conditions.ACCEPTED, False, conditions.INVALID_SPEC, str(draft.snapshot.spec))
+    return True
+
+
+def obey_a_refusal(draft: drafts.Draft) -> bool:
+    """The API server refused what this spec renders to; its own words, and no second try until an edit."""
+    refusal = draft.snapshot.refusal
+    if refusal is not None and refusal.permanent and refusal.generation == draft.snapshot.generation:
+        draft.condition(conditions.ACCEPTED, False, refusal.reason, refusal.message)
+        return True
+    unsupported = conditions.find(draft.status.conditions, conditions.ACCEPTED)
+    return (
+        unsupported is not None
+        and unsupported.reason == conditions.UNSUPPORTED_CLUSTER
+        and unsupported.generation == draft.snapshot.generation
+        and draft.snapshot.job is None
+    )
+
+
+def have_a_job(draft: drafts.Draft) -> bool:
+    """There is one Job, ours, and the stock Job controller leaves it alone."""
+    job = draft.snapshot.job
+    if job is None:
+        draft.act(actions.EnsureService())
+        draft.act(actions.CreateJob())
+        return True
+    name = draft.snapshot.name
+    if not job.ours:
+        message = f"a Job named {name} exists that is not this job's; rename one of them, or delete that Job"
+        draft.condition(conditions.ACCEPTED, False, conditions.NAME_CONFLICT, message)
+        draft.wake_at(draft.snapshot.now + dt.timedelta(seconds=10))
+        return True
+    if job.managed_by != names.MANAGED_BY:
+        message = (
+            "the API server dropped spec.managedBy of the Job: Kubernetes 1.32 or newer with the "
+            "JobManagedBy feature is needed; upgrade, then edit or re-apply this job"
+        )
+        draft.condition(conditions.ACCEPTED, False, conditions.UNSUPPORTED_CLUSTER, message)
+        draft.act(actions.DeleteJob(job.uid))
+        return True
+    draft.condition(conditions.ACCEPTED, True, conditions.VALID, "the spec is accepted")
+    return False
+
+
+def start_anew_when_the_template_changed(draft: drafts.Draft) -> bool:
+    """What the spec renders to differs from our Job, which can't be edited: let all end, then replace it."""
+    job, snapshot = draft.snapshot.job, draft.snapshot
+    if job is None or job.template_hash == snapshot.template_hash:
+        return False
+    if draft.status.attempt > 0 and not _awaits_a_new_job(draft.status):
+        attempts.begin(draft, status.Cause.SPEC_CHANGED)
+        draft.say(conditions.SPEC_CHANGED, "workers or template changed: all workers save and start anew")
+        return True
+    living = [pod for pod in snapshot.pods if not pod.ended]
+    for pod in living:
+        pods.end(draft, pod)
+    if not living:
+        draft.act(actions.DeleteJob(job.uid))
+    return True
+
+
+def _awaits_a_new_job(now: status.Status) -> bool:
+    return (
+        bool(now.attempts)
+        and now.attempts[-1].cause is status.Cause.SPEC_CHANGED
+        and now.created_attempt < now.attempt
+    )
+
+
+def obey_suspend(draft: drafts.Draft) -> bool:
+    """Suspended by its spec, or by a queue that holds its Job."""
+    snapshot, job = draft.snapshot, draft.snapshot.job
+    if job is None:
+        return True
+    by_queue = job.queued and job.suspended
+    if snapshot.valid_spec.suspend or by_queue:
+        reason = conditions.BY_SPEC if snapshot.valid_spec.suspend else conditions.BY_QUEUE
+        _suspend(draft, reason)
+        return True
+    if job.suspended:
+        draft.act(actions.SuspendJob(suspend=False))
+    was = conditions.find(draft.status.conditions, conditions.SUSPENDED)
+    draft.condition(conditions.SUSPENDED, False, conditions.NOT_SUSPENDED, "it may run")
+    if was is not None and was.status and draft.status.attempt > 0:
+        attempts.begin(draft, status.Cause.RESUMED)
+        return True
+    return False
+
+
+def _suspend(draft: drafts.Draft, reason: str) -> None:
+    job = draft.snapshot.job
+    if job is not None and not job.suspended and not job.queued:
+        draft.act(actions.SuspendJob(suspend=True))
+    for pod in draft.snapshot.pods:
+        if not pod.ended:
+            pods.end(draft, pod)
+    message = "spec.suspend is true" if reason == conditions.BY_SPEC else "the queue has not admitted it"
+    draft.condition(conditions.SUSPENDED, True, reason, message)
+    draft.update(phase=status.Phase.SUSPENDED, next_retry=None)

@@ -1,0 +1,133 @@
+"""How a worker fares: a table from the evidence on its pod and its node.
+
+=========================================  ===========================================
+evidence                                   verdict
+=========================================  ===========================================
+a container was OOMKilled                  Failed, on a doomed node too
+exit 0, not asked to stop                  Finished
+exit 0, asked to stop, says "finished"     Finished
+exit 0, asked to stop                      Reclaimed: saved and left, the work goes on
+Failed, with evidence of a reclaim         Reclaimed
+Failed, with none                          Failed
+alive, DisruptionTarget                    Reclaimed
+alive, deleted by someone else             Reclaimed
+alive, its node is lost or gone            Reclaimed
+alive, its node is under notice            Doomed
+alive                                      Alive
+=========================================  ===========================================
+
+Evidence of a reclaim on a pod that Failed: the DisruptionTarget condition; a deletion that came before its
+end; a node that is lost, gone or under notice (Karpenter deletes pods without the condition); the kubelet's
+own shutdown (`Terminated`, `NodeShutdown`); a kubelet that came back to find the container gone
+(`ContainerStatusUnknown`, or exit 255 `Unknown`): its machine was restarted or replaced.
+"""
+
+import dataclasses
+import enum
+
+from spottrain.plan import snapshot as snap
+
+
+class Fate(enum.Enum):
+    """What has become of a worker."""
+
+    ALIVE = enum.auto()
+    DOOMED = enum.auto()
+    FINISHED = enum.auto()
+    RECLAIMED = enum.auto()
+    FAILED = enum.auto()
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """A worker's fate. `cause` is one of few words (a metric's label), `detail` is for people."""
+
+    fate: Fate
+    cause: str = ""
+    detail: str = ""
+
+
+DISRUPTIONS = {
+    "EvictionByEvictionAPI": "Evicted",
+    "PreemptionByScheduler": "Preempted",
+    "DeletionByTaintManager": "TaintEvicted",
+    "DeletionByPodGC": "NodeGone",
+    "TerminationByKubelet": "NodeShutdown",
+}
+OTHER_DISRUPTION = "Disrupted"
+NODE_LOST = "NodeLost"
+NODE_GONE = "NodeGone"
+NODE_SHUTDOWN = "NodeShutdown"
+NODE_RESTARTED = "NodeRestarted"
+NOTICE = "Notice"
+POD_DELETED = "PodDeleted"
+POD_VANISHED = "PodVanished"
+
+RECLAIM_CAUSES = (
+    *dict.fromkeys(DISRUPTIONS.values()),
+    OTHER_DISRUPTION,
+    NODE_LOST,
+    NODE_RESTARTED,
+    NOTICE,
+    POD_DELETED,
+    POD_VANISHED,
+)
+
+_SHUTDOWN_REASONS = {"Terminated", "NodeShutdown", "Shutdown"}
+
+
+def classify(pod: snap.Pod, snapshot: snap.Snapshot) -> Verdict:
+    """The fate of a pod of the current attempt; see the table above."""
+    if pod.exit is not None and pod.exit.out_of_memory:
+        return Verdict(Fate.FAILED, "OOMKilled", f"{pod.name} was OOMKilled; raise its memory limit")
+    if pod.phase == "Succeeded":
+        return _succeeded(pod, snapshot)
+    cause = reclaim_cause(pod, snapshot)
+    if pod.phase == "Failed":
+        return Verdict(Fate.RECLAIMED, *cause) if cause else Verdict(Fate.FAILED, "Error", _exit_text(pod))
+    if cause is None:
+        return Verdict(Fate.ALIVE)
+    return Verdict(Fate.DOOMED if cause[0] == NOTICE else Fate.RECLAIMED, *cause)
+
+
+def reclaim_cause(pod: snap.Pod, snapshot: snap.Snapshot) -> tuple[str, str] | None:
+    """The strongest evidence that the pod was, or is being, reclaimed: (cause, text for people)."""
+    if pod.disruption:
+        return DISRUPTIONS.get(pod.disruption, OTHER_DISRUPTION), f"{pod.name}: {pod.disruption}"
+    if not pod.node:
+        return (POD_DELETED, f"{pod.name} was deleted") if pod.asked_to_stop else None
+    node = snapshot.nodes.get(pod.node)
+    if node is None:
+        return NODE_GONE, f"node {pod.node} is gone"
+    if snapshot.node_lost(pod.node):
+        return NODE_LOST, f"node {pod.node} is not ready"
+    if node.notice:
+        return NOTICE, f"node {pod.node} is about to be taken ({node.notice})"
+    return _pod_evidence(pod)
+
+
+def _pod_evidence(pod: snap.Pod) -> tuple[str, str] | None:
+    if pod.asked_to_stop:
+        return POD_DELETED, f"{pod.name} was deleted"
+    if pod.phase == "Failed" and pod.reason in _SHUTDOWN_REASONS:
+        return NODE_SHUTDOWN, f"{pod.name}: the kubelet of {pod.node} shut down"
+    lost_by_kubelet = pod.exit is not None and (
+        pod.exit.reason == "ContainerStatusUnknown" or (pod.exit.code == 255 and pod.exit.reason == "Unknown")
+    )
+    if pod.phase == "Failed" and lost_by_kubelet:
+        return NODE_RESTARTED, f"{pod.name}: node {pod.node} was restarted under it"
+    return None
+
+
+def _succeeded(pod: snap.Pod, snapshot: snap.Snapshot) -> Verdict:
+    says_finished = pod.said is not None and pod.said.state == "finished"
+    if says_finished or not pod.asked_to_stop:
+        return Verdict(Fate.FINISHED)
+    cause = reclaim_cause(pod, snapshot) or (POD_DELETED, f"{pod.name} was deleted")
+    return Verdict(Fate.RECLAIMED, *cause)
+
+
+def _exit_text(pod: snap.Pod) -> str:
+    if pod.exit is None:
+        return f"{pod.name} failed ({pod.reason or 'no reason given'})"
+    return f"{pod.name} exited {pod.exit.code} ({pod.exit.reason or 'no reason given'})"

@@ -1,0 +1,125 @@
+"""Pods as places of work: ending those of older attempts, creating those of the current one."""
+
+import datetime as dt
+
+from spottrain.api import conditions, status
+from spottrain.plan import actions, grace, loss
+from spottrain.plan import draft as drafts
+from spottrain.plan import snapshot as snap
+
+ATTEMPTS_WITH_LOGS = 2
+_WITHOUT_NOTICE = {loss.NODE_LOST, loss.NODE_GONE, loss.NODE_RESTARTED, loss.POD_VANISHED}
+
+
+def end_older(draft: drafts.Draft) -> None:
+    """End the pods of older attempts; those that have ended stay two attempts long, for their logs."""
+    short = draft.snapshot.settings.broken_grace if _gang_is_broken(draft.status) else None
+    for pod in draft.snapshot.older:
+        if not pod.ended:
+            end(draft, pod, short)
+        elif pod.attempt < draft.status.attempt - ATTEMPTS_WITH_LOGS and pod.deleting is None:
+            draft.act(actions.DeletePod(pod.name, pod.uid))
+
+
+def _gang_is_broken(now: status.Status) -> bool:
+    """The last loss came without notice: the survivors' collective is broken, they can't save together."""
+    if not now.attempts:
+        return False
+    last = now.attempts[-1]
+    return last.cause in {status.Cause.UNDETERMINED, status.Cause.FAILED} or last.reason in _WITHOUT_NOTICE
+
+
+def end(draft: drafts.Draft, pod: snap.Pod, limit: float | None = None) -> None:
+    """Delete a live pod: with its own grace or less, by force where nobody is left to end it."""
+    snapshot = draft.snapshot
+    if snapshot.node_lost(pod.node):
+        _force(draft, pod, f"node {pod.node} is lost")
+        return
+    if pod.deleting is None:
+        draft.act(actions.DeletePod(pod.name, pod.uid, _grace(pod, limit, snapshot)))
+        return
+    given_up = pod.deleting + dt.timedelta(seconds=snapshot.settings.give_up)
+    if snapshot.now < given_up:
+        draft.wake_at(given_up)
+        return
+    _force(draft, pod, f"{pod.name} did not end within its grace")
+
+
+def _force(draft: drafts.Draft, pod: snap.Pod, why: str) -> None:
+    draft.act(actions.DeletePod(pod.name, pod.uid, 0))
+    draft.say(conditions.FORCE_DELETED, f"{pod.name} is force-deleted: {why}", warning=True)
+
+
+def _grace(pod: snap.Pod, limit: float | None, snapshot: snap.Snapshot) -> int | None:
+    """Seconds for the DELETE; None lets the pod's own stand."""
+    limits = [pod.grace] if limit is None else [pod.grace, limit]
+    deadlines = [node.deadline for node in snapshot.nodes.values() if node.deadline and node.name == pod.node]
+    limits += [(one - snapshot.now).total_seconds() - grace.LEAST_MARGIN for one in deadlines]
+    least = max(1, int(min(limits)))  # 0 would be a force-delete, before the kubelet has even been asked
+    return None if least >= pod.grace else least
+
+
+def create_missing(draft: drafts.Draft) -> None:
+    """Create each worker whose place is free, and at once those whose predecessor's node is leaving.
+
+    All others wait for their predecessor to end: creating them together would make autoscalers buy a second
+    fleet, and break quotas, host ports and volumes that one pod may mount.
+    """
+    now = draft.status
+    if now.created_attempt == now.attempt:
+        return
+    if now.next_retry is not None and draft.snapshot.now < now.next_retry:
+        draft.wake_at(now.next_retry)
+        return
+    current = draft.snapshot.current
+    for index in range(draft.snapshot.valid_spec.workers):
+        if index not in current and _place_is_free(draft.snapshot, index):
+            draft.act(actions.CreatePod(overlay(draft.snapshot, index)))
+
+
+def _place_is_free(snapshot: snap.Snapshot, index: int) -> bool:
+    living = [pod for pod in snapshot.older if pod.index == index and not pod.ended]
+    return all(snapshot.node_leaving(pod.node) for pod in living)
+
+
+def overlay(snapshot: snap.Snapshot, index: int) -> actions.Overlay:
+    """What the next pod of an index gets, from what is known now."""
+    now = snapshot.status
+    return actions.Overlay(
+        index=index,
+        attempt=now.attempt,
+        attempt_id=now.attempt_id,
+        floor=index < snapshot.valid_spec.spot.floor,
+        grace=grace.grace(snapshot).seconds,
+        avoid=tuple(sorted(node.name for node in snapshot.nodes.values() if node.notice)),
+        go=all(pod.ended for pod in snapshot.older),
+    )
+
+
+def acknowledge(draft: drafts.Draft) -> None:
+    """Once every worker of the attempt has been seen, an absent one is a lost one."""
+    current = draft.snapshot.current
+    if len(current) == draft.snapshot.valid_spec.workers:
+        draft.update(created_attempt=draft.status.attempt)
+
+
+def watch_silent_nodes(draft: drafts.Draft) -> None:
+    """A node that has just turned NotReady is lost a little later, with no event of its own."""
+    snapshot = draft.snapshot
+    for pod in snapshot.pods:
+        node = snapshot.nodes.get(pod.node)
+        if pod.ended or node is None or node.ready or node.ready_since is None:
+            continue
+        lost = node.ready_since + dt.timedelta(seconds=snapshot.settings.node_loss)
+        if lost > snapshot.now:
+            draft.wake_at(lost)
+
+
+def say_go(draft: drafts.Draft) -> None:
+    """Let restore begin once every worker of the attempt before has ended: no save is under way any more."""
+    if any(not pod.ended for pod in draft.snapshot.older):
+        return
+    draft.update(go_attempt=draft.status.attempt)
+    for pod in draft.snapshot.current.values():
+        if pod.go != draft.status.attempt_id and not pod.ended:
+            draft.act(actions.SayGo(pod.name, draft.status.attempt_id))

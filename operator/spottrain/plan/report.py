@@ -1,0 +1,142 @@
+"""What is said of the job as it stands: phase, counts, conditions, and their mirror in our Job."""
+
+import dataclasses
+
+from spottrain.api import clouds, conditions, status
+from spottrain.plan import actions
+from spottrain.plan import draft as drafts
+from spottrain.plan import snapshot as snap
+
+
+def describe(draft: drafts.Draft) -> None:
+    """Runs last in every pass, whatever stopped the policies before."""
+    if draft.snapshot.deleting:
+        return
+    draft.update(observed_generation=draft.snapshot.generation)
+    _count_workers(draft)
+    _mark_running(draft)
+    if not draft.status.over:
+        _phase(draft)
+        _running_condition(draft)
+        _floor_condition(draft)
+        _mirror(draft)
+    else:
+        draft.condition(conditions.RUNNING, False, conditions.ENDED, "the job is over")
+
+
+def _count_workers(draft: drafts.Draft) -> None:
+    snapshot = draft.snapshot
+    if isinstance(snapshot.spec, Exception) or snapshot.status.over:
+        return
+    current = [] if _just_begun(draft) else list(snapshot.current.values())
+    running = [pod for pod in current if pod.running and pod.deleting is None]
+    spot = [pod for pod in running if _capacity(pod, snapshot) is clouds.Capacity.SPOT]
+    on_demand = [pod for pod in running if _capacity(pod, snapshot).fills_floor]
+    seen = (*snapshot.pods, *snapshot.departed)
+    said = [pod.said.step for pod in seen if pod.said is not None and pod.said.step is not None]
+    draft.update(
+        workers=status.Workers(
+            desired=snapshot.spec.workers,
+            running=len(running),
+            on_demand=len(on_demand),
+            spot=len(spot),
+            succeeded=sum(pod.phase == "Succeeded" for pod in current),
+        ),
+        step=max(said, default=draft.status.step),
+    )
+
+
+def _just_begun(draft: drafts.Draft) -> bool:
+    return draft.status.attempt != draft.snapshot.status.attempt
+
+
+def _capacity(pod: snap.Pod, snapshot: snap.Snapshot) -> clouds.Capacity:
+    node = snapshot.nodes.get(pod.node)
+    return node.capacity if node else clouds.Capacity.UNKNOWN
+
+
+def _mark_running(draft: drafts.Draft) -> None:
+    """Note once when all workers of the attempt ran."""
+    attempts = draft.status.attempts
+    if attempts and attempts[-1].running is None and _all_run(draft.status):
+        last = dataclasses.replace(attempts[-1], running=draft.snapshot.now)
+        draft.update(attempts=(*attempts[:-1], last), next_retry=None)
+
+
+def _all_run(now: status.Status) -> bool:
+    workers = now.workers
+    return (
+        workers.desired > 0 and workers.running > 0 and workers.running + workers.succeeded == workers.desired
+    )
+
+
+def _phase(draft: drafts.Draft) -> None:
+    suspended = conditions.find(draft.status.conditions, conditions.SUSPENDED)
+    if suspended is not None and suspended.status:
+        phase = status.Phase.SUSPENDED
+    elif _all_run(draft.status):
+        phase = status.Phase.RUNNING
+    else:
+        phase = status.Phase.RESTARTING if draft.status.attempt > 1 else status.Phase.PENDING
+    draft.update(phase=phase)
+
+
+def _running_condition(draft: drafts.Draft) -> None:
+    now, snapshot = draft.status, draft.snapshot
+    if _all_run(now):
+        draft.condition(conditions.RUNNING, True, conditions.ALL_WORKERS_RUN, "all workers run")
+        return
+    count = f"{now.workers.running} of {now.workers.desired} workers run"
+    if now.attempt == 0 or now.phase is status.Phase.SUSPENDED:
+        draft.condition(conditions.RUNNING, False, conditions.NOT_STARTED, "no worker runs")
+    elif snapshot.refusal is not None and not snapshot.refusal.permanent:
+        draft.condition(conditions.RUNNING, False, conditions.CREATION_REFUSED, snapshot.refusal.message)
+    elif now.next_retry is not None and snapshot.now < now.next_retry:
+        draft.condition(
+            conditions.RUNNING, False, conditions.BACKING_OFF, f"{count}; waiting after a failure"
+        )
+    elif any(not pod.ended for pod in snapshot.older) and not _just_begun(draft):
+        message = f"{count}; workers of the attempt before are still ending"
+        draft.condition(conditions.RUNNING, False, conditions.WAITING_FOR_PREDECESSORS, message)
+    else:
+        texts = sorted({pod.unschedulable for pod in snapshot.current.values() if pod.unschedulable})
+        message = "; ".join([count, *texts[:1]])
+        draft.condition(conditions.RUNNING, False, conditions.WAITING_FOR_WORKERS, message)
+
+
+def _floor_condition(draft: drafts.Draft) -> None:
+    snapshot = draft.snapshot
+    if isinstance(snapshot.spec, Exception) or draft.status.attempt == 0:
+        return
+    floor = snapshot.spec.spot.floor
+    if floor == 0:
+        draft.condition(conditions.FLOOR_MET, True, conditions.NO_FLOOR, "no floor is asked for")
+        return
+    current = [] if _just_begun(draft) else list(snapshot.current.values())
+    found = sum(_capacity(pod, snapshot).fills_floor and not pod.ended for pod in current)
+    text = f"workers on on-demand nodes: wanted {floor}, found {found}"
+    if found >= floor:
+        draft.condition(conditions.FLOOR_MET, True, conditions.FLOOR_HELD, text)
+    elif any(pod.unschedulable for pod in current if pod.index < floor):
+        draft.condition(conditions.FLOOR_MET, False, conditions.FLOOR_UNMET, text)
+    else:
+        draft.condition(conditions.FLOOR_MET, None, conditions.WAITING_FOR_WORKERS, text)
+
+
+def _mirror(draft: drafts.Draft) -> None:
+    """Our Job shows what tools expect of a Job. It can't be written while suspended without a start time."""
+    snapshot, job = draft.snapshot, draft.snapshot.job
+    if job is None or not job.ours or job.suspended or draft.status.attempt == 0:
+        return
+    living = [pod for pod in snapshot.pods if not pod.ended]
+    active = [pod for pod in living if pod.deleting is None]
+    report = actions.ReportJob(
+        active=len(active),
+        ready=sum(pod.running for pod in active),
+        terminating=len(living) - len(active),
+        succeeded=draft.status.workers.succeeded,
+        failed=draft.status.failures,
+    )
+    counts = (report.active, report.ready, report.terminating, report.succeeded, report.failed)
+    if job.started is None or job.counts != counts:
+        draft.act(report)

@@ -1,0 +1,41 @@
+"""The environment of a worker: our contract, and torchrun's, so that it needs no arguments."""
+
+from typing import Any
+
+from spottrain.api import names, spec
+from spottrain.plan import actions
+from spottrain.render import identity
+
+
+def render(job: identity.Identity, wishes: spec.Spec, overlay: actions.Overlay) -> list[dict[str, Any]]:
+    """Entries for every container. All values are text; the rendezvous is unique per attempt."""
+    checkpoint = wishes.checkpoint
+    first = names.pod_name(job.name, 0, overlay.attempt)
+    values = {
+        "SPOTTRAIN_JOB": job.name,
+        "SPOTTRAIN_NAMESPACE": job.namespace,
+        "SPOTTRAIN_JOB_UID": job.uid,
+        "SPOTTRAIN_INDEX": overlay.index,
+        "SPOTTRAIN_WORKERS": wishes.workers,
+        "SPOTTRAIN_ATTEMPT": overlay.attempt,
+        "SPOTTRAIN_ATTEMPT_ID": overlay.attempt_id,
+        "SPOTTRAIN_CHECKPOINT_URI": checkpoint.uri,
+        "SPOTTRAIN_CHECKPOINT_ENDPOINT": checkpoint.endpoint,
+        "SPOTTRAIN_CHECKPOINT_REGION": checkpoint.region,
+        "SPOTTRAIN_CHECKPOINT_KEEP": checkpoint.keep,
+        "SPOTTRAIN_CHECKPOINT_INTERVAL": "auto"
+        if checkpoint.interval is None
+        else f"{checkpoint.interval:g}",
+        "SPOTTRAIN_RESTORE": checkpoint.restore,
+        "SPOTTRAIN_RESTORE_STEP": "" if checkpoint.step is None else checkpoint.step,
+        "SPOTTRAIN_ON_BROKEN": checkpoint.on_broken,
+        "SPOTTRAIN_GRACE_SECONDS": overlay.grace,
+        "SPOTTRAIN_GO_FILE": names.PODINFO_FILE,
+        "JOB_COMPLETION_INDEX": overlay.index,
+        "PET_NNODES": wishes.workers,
+        "PET_NODE_RANK": overlay.index,
+        "PET_MASTER_ADDR": f"{first}.{job.name}",
+        "PET_MASTER_PORT": names.RENDEZVOUS_PORT,
+        "PET_RDZV_ID": overlay.attempt_id,
+    }
+    return [{"name": name, "value": str(value)} for name, value in values.items()]

@@ -1,0 +1,48 @@
+"""Our batch/v1 Job: Indexed, managed by us, created suspended."""
+
+import copy
+import hashlib
+import json
+from typing import Any
+
+from spottrain.api import names, spec
+from spottrain.render import identity
+
+
+def template_hash(wishes: spec.Spec) -> str:
+    """Digest of what can't be changed in a started Job: an edit of it means a new Job."""
+    whole = {"workers": wishes.workers, "template": wishes.template}
+    return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def render(job: identity.Identity, wishes: spec.Spec, labels: dict[str, str]) -> dict[str, Any]:
+    """The Job. Pods are made of its live template, so that a queue's changes to it count.
+
+    `backoffLimit` is inert: kube-controller-manager leaves a managed Job alone. `labels` are the resource's
+    own (a queue's name among them).
+    """
+    template = copy.deepcopy(dict(wishes.template))
+    metadata = template.setdefault("metadata", {})
+    metadata.setdefault("labels", {})[names.LABEL_JOB] = job.name
+    template["spec"]["restartPolicy"] = "Never"
+    queue = {key: labels[key] for key in (names.KUEUE_QUEUE_LABEL,) if key in labels}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": job.name,
+            "namespace": job.namespace,
+            "labels": {names.LABEL_JOB: job.name, **queue},
+            "annotations": {names.ANNOTATION_TEMPLATE_HASH: template_hash(wishes)},
+            "ownerReferences": [job.owner()],
+        },
+        "spec": {
+            "managedBy": names.MANAGED_BY,
+            "completionMode": "Indexed",
+            "completions": wishes.workers,
+            "parallelism": wishes.workers,
+            "backoffLimit": 2**31 - 1,
+            "suspend": True,
+            "template": template,
+        },
+    }

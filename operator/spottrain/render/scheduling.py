@@ -1,0 +1,135 @@
+"""Where a worker may and should run: tolerations, affinity, spread."""
+
+import collections.abc as cabc
+import itertools
+from typing import Any
+
+from spottrain.api import clouds, names, spec
+from spottrain.plan import actions
+from spottrain.plan import snapshot as snap
+
+ZONE = "topology.kubernetes.io/zone"
+SPOT_WEIGHT = 80
+PACK_WEIGHT = 50
+NODE_FAULTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+GPU_TAINT = "nvidia.com/gpu"
+
+Object = dict[str, Any]
+
+
+def tolerations(given: list[Object], *, gpu: bool, node_loss: float) -> list[Object]:
+    """The template's own, then ours for keys it doesn't name.
+
+    Every cloud's spot taint, the GPU taint where GPUs are asked for, and a short patience with a node that is
+    not ready; without it, admission would add 300 s.
+    """
+    keys = {one.get("key") for one in given}
+    wanted: list[Object] = [{"key": key, "operator": "Exists"} for key in clouds.SPOT_TAINT_KEYS]
+    if gpu:
+        wanted.append({"key": GPU_TAINT, "operator": "Exists", "effect": "NoSchedule"})
+    wanted += [
+        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": int(node_loss)}
+        for key in NODE_FAULTS
+    ]
+    return [*given, *(one for one in wanted if one["key"] not in keys)]
+
+
+def asks_for_gpus(pod_spec: cabc.Mapping[str, Any]) -> bool:
+    """Some container limits or requests a GPU resource."""
+    containers = itertools.chain(pod_spec.get("containers", ()), pod_spec.get("initContainers", ()))
+    resources = [one.get("resources") or {} for one in containers]
+    asked = {key for one in resources for part in ("limits", "requests") for key in one.get(part) or {}}
+    return any(key in names.GPU_RESOURCE_SUFFIXES or key.startswith("nvidia.com/") for key in asked)
+
+
+def affinity(given: Object, overlay: actions.Overlay, settings: snap.Settings) -> Object:
+    """The template's affinity with ours added: both have to hold.
+
+    Required node terms are ORed, so each of theirs is combined with each of ours.
+    """
+    node = dict(given.get("nodeAffinity") or {})
+    terms = _required(node, overlay, settings)
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    preferred = "preferredDuringSchedulingIgnoredDuringExecution"
+    if terms:
+        node[required] = {"nodeSelectorTerms": terms}
+    if not overlay.floor:
+        node[preferred] = [*(node.get(preferred) or ()), *_spot_preferences(settings)]
+    return {**given, "nodeAffinity": node} if node else dict(given)
+
+
+def _required(node: Object, overlay: actions.Overlay, settings: snap.Settings) -> list[Object]:
+    given = (node.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get("nodeSelectorTerms") or [
+        {}
+    ]
+    ours = on_demand_terms(settings) if overlay.floor else [{}]
+    avoid = [{"key": "metadata.name", "operator": "NotIn", "values": [name]} for name in overlay.avoid]
+    combined = [_both(_both(theirs, term), {"matchFields": avoid}) for theirs in given for term in ours]
+    return [term for term in combined if term]
+
+
+def _both(left: Object, right: Object) -> Object:
+    """A term that holds where both do."""
+    keys = ("matchExpressions", "matchFields")
+    merged = {key: [*(left.get(key) or ()), *(right.get(key) or ())] for key in keys}
+    return {key: value for key, value in merged.items() if value}
+
+
+def on_demand_terms(settings: snap.Settings) -> list[Object]:
+    """Nodes that fill a floor: a term per way of knowing, marked so or unmarked where all spot is marked."""
+    marks = (*settings.on_demand_marks, *clouds.ON_DEMAND_MARKS, *clouds.NOT_SPOT_MARKS)
+    terms = [_expressions(_in(key, values)) for key, values in _by_key(marks).items()]
+    not_spot = [
+        {"key": mark.key, "operator": "NotIn", "values": list(mark.values)}
+        for mark in (*settings.spot_marks, *clouds.SPOT_MARKS)
+    ]
+    terms += [
+        _expressions({"key": key, "operator": "Exists"}, *not_spot)
+        for key in ("cloud.google.com/gke-nodepool", "kubernetes.azure.com/cluster")
+    ]
+    return terms
+
+
+def _spot_preferences(settings: snap.Settings) -> list[Object]:
+    by_key = _by_key((*settings.spot_marks, *clouds.SPOT_MARKS))
+    return [
+        {"weight": SPOT_WEIGHT, "preference": _expressions(_in(key, values))}
+        for key, values in by_key.items()
+    ]
+
+
+def _by_key(marks: tuple[clouds.Mark, ...]) -> dict[str, list[str]]:
+    by_key: dict[str, list[str]] = {}
+    for mark in marks:
+        by_key.setdefault(mark.key, []).extend(mark.values)
+    return by_key
+
+
+def _in(key: str, values: list[str]) -> Object:
+    return {"key": key, "operator": "In", "values": values}
+
+
+def _expressions(*expressions: Object) -> Object:
+    return {"matchExpressions": list(expressions)}
+
+
+def spread(pod_spec: Object, how: spec.Spread, labels: dict[str, str]) -> Object:
+    """The pod spec with the workers of one attempt spread over zones, packed into one, or neither."""
+    selector = {"matchLabels": labels}
+    if how is spec.Spread.ZONE:
+        constraint = {
+            "maxSkew": 1,
+            "topologyKey": ZONE,
+            "whenUnsatisfiable": "ScheduleAnyway",
+            "labelSelector": selector,
+        }
+        given = pod_spec.get("topologySpreadConstraints") or []
+        return {**pod_spec, "topologySpreadConstraints": [*given, constraint]}
+    if how is spec.Spread.PACK:
+        term = {"weight": PACK_WEIGHT, "podAffinityTerm": {"topologyKey": ZONE, "labelSelector": selector}}
+        given = dict(pod_spec.get("affinity") or {})
+        pods = dict(given.get("podAffinity") or {})
+        preferred = "preferredDuringSchedulingIgnoredDuringExecution"
+        pods[preferred] = [*(pods.get(preferred) or ()), term]
+        return {**pod_spec, "affinity": {**given, "podAffinity": pods}}
+    return pod_spec
