@@ -1,6 +1,7 @@
 """Builds the programs once, one at a time, into a cache outside the repository."""
 
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -17,12 +18,10 @@ def cache_root() -> Path:
 
 
 def parse_go_version(text: str) -> tuple[int, int]:
-    """(1, 26) from `go1.26.8`; raises LabError when it is no release."""
-    try:
-        major, minor = text.removeprefix("go").split(".")[:2]
-        return int(major), int("".join(c for c in minor if c.isdigit()))
-    except ValueError as error:
-        raise LabError(f"cannot read the Go version {text!r}; install Go from https://go.dev/dl") from error
+    """(1, 26) from `go1.26.8` or `1.26.8`; raises LabError when it is no release."""
+    if (found := re.match(r"(?:go)?(\d+)\.(\d+)", text)) is None:
+        raise LabError(f"cannot read the Go version {text!r}; install Go from https://go.dev/dl")
+    return int(found.group(1)), int(found.group(2))
 
 
 def go_version() -> str:

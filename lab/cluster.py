@@ -131,8 +131,7 @@ class Lab:
         for machine in self._machines(wanted):
             node.start(machine, len(wanted.nodes), wanted.timings)
         self._wait_ready(self._machines(wanted))
-        account = "/api/v1/namespaces/default/serviceaccounts/default"
-        clock.wait_for("the service account of new pods", lambda: self.api.get(account).ok, seconds=20)
+        self.wait_namespace("default")
         self.state.save(wanted)
 
     def _again(self, wanted: Config) -> str:
@@ -148,13 +147,9 @@ class Lab:
         """Remove every trace of this lab from the kernel, whether it runs or was killed."""
         before = self.config() or Config()
         self.state.forget()
-        names = {path.name.removeprefix("node-") for path in self.state.pids.glob("node-*")}
-        for machine in self._machines(before):
-            node.shoot(machine)
+        self._kill_machines()
         for machine in self._machines(before):
             node.kill(machine)
-            names.discard(machine.spec.name)
-        self._kill_strays(names)
         kwok.stop(self.state)
         store.stop(self.state)
         controlplane.stop(self.state)
@@ -163,12 +158,18 @@ class Lab:
         network.remove_bridge(self.addresses, self.state.folder / "ip_forward", last=last)
         cgroups.remove(self.addresses.cgroup)
 
-    def _kill_strays(self, names: Iterable[str]) -> None:
-        """Machines that the last complete start did not know of, and processes whose file was lost."""
-        for name in names:
-            process.stop(self.state.pids / f"node-{name}", grace=0)
-        for pid in cgroups.processes(self.addresses.cgroup):
-            process.kill(pid)
+    def _kill_machines(self) -> None:
+        """End all machines at once, also those whose files were lost: by their control groups."""
+
+        def dead() -> bool:
+            alive = cgroups.processes(self.addresses.cgroup)
+            for pid in alive:
+                process.kill(pid)
+            return not alive
+
+        clock.wait_for(f"the end of all machines of lab {self.name}", dead, seconds=20, every=0.05)
+        for path in self.state.pids.glob("node-*"):
+            path.unlink()
 
     def _link(self, programs: Mapping[str, Path]) -> None:
         shutil.rmtree(self.state.bin)
@@ -288,6 +289,11 @@ class Lab:
     def kubectl(self, *words: shell.Word, stdin: str | None = None, timeout: float | None = None) -> str:
         """Run kubectl as administrator; returns its output."""
         return shell.run(self.state.bin / "kubectl", *words, stdin=stdin, env=self.env(), timeout=timeout)
+
+    def wait_namespace(self, name: str) -> None:
+        """Wait until pods can be created in a new namespace: its service account comes a little later."""
+        account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
+        clock.wait_for(f"the service account of {name}", lambda: self.api.get(account).ok, seconds=20)
 
     def build_image(self, dockerfile_dir: Path, tag: str) -> Path:
         """Build a Dockerfile on the lab's base and load it; returns the archive."""

@@ -1,0 +1,76 @@
+"""A second lab beside the shared one: it comes, is killed, comes again, goes, and leaves nothing."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lab import cgroups, process, shell
+from lab.cluster import Lab
+from lab.config import Config, NodeSpec
+from lab.errors import LabError
+
+pytestmark = [pytest.mark.node, pytest.mark.slow]
+
+TWO = Config(nodes=(NodeSpec("od-1", "on-demand", "zone-a"), NodeSpec("spot-1", "spot", "zone-b")))
+
+
+def snapshot(lab: Lab) -> dict[str, object]:
+    """What this machine's kernel holds that a lab could leave behind."""
+    routes = json.loads(shell.run("ip", "-j", "route", "show", "table", "all"))
+    groups = {path.name for top in cgroups.hierarchies() for path in top.glob("*/")}
+    mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    return {
+        "links": sorted(path.name for path in Path("/sys/class/net").iterdir()),
+        "namespaces": sorted(path.name for path in Path("/run/netns").glob("*")),
+        "routes": sorted(str(route.get("dst")) + str(route.get("dev")) for route in routes),
+        "firewall": shell.run("iptables-save") + shell.run("ip6tables-save"),
+        "groups": sorted(groups),
+        "mounts": sorted(mount for mount in mounts if "buildah" not in mount),
+        "forwarding": Path("/proc/sys/net/ipv4/ip_forward").read_text(),
+        "processes": of_lab(lab),
+    }
+
+
+def of_lab(lab: Lab) -> list[str]:
+    """Command lines that speak of the lab's folder or namespaces."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = path.read_text(errors="replace").replace("\0", " ")
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if str(lab.state.folder) in line or f"{lab.addresses.bridge}-" in line:
+            found.append(line)
+    return found
+
+
+def test_second_lab_comes_survives_a_kill_and_leaves_nothing(lab: Lab) -> None:
+    """Beside the shared lab, which goes on running."""
+    second = Lab("throwaway")
+    second.down()
+    before = snapshot(second)
+    try:
+        assert "2 nodes Ready" in second.up(TWO)
+        with pytest.raises(LabError, match="runs with another configuration"):
+            second.up(Config())
+        kill_everything(second)
+        assert second.running() is False
+        assert "2 nodes Ready" in second.up(TWO)
+        assert [row["ready"] for row in second.status()] == [True, True]
+        assert second.config() == TWO
+    finally:
+        second.down()
+    assert snapshot(second) == before
+    assert second.config() is None
+    second.remove()
+    assert lab.running() is True
+
+
+def kill_everything(lab: Lab) -> None:
+    """As when the machine's owner does kill -9 on all of it: no clean-up of any kind runs."""
+    for pid_file in lab.state.pids.iterdir():
+        if (pid := process.find(pid_file)) is not None and pid_file.name != "node-spot-1":
+            process.kill(pid)
+    # One machine lives on, and nothing says so.
+    (lab.state.pids / "node-spot-1").unlink()
