@@ -18,6 +18,7 @@ from lab import build, errors, programs
 
 ROOT = Path(__file__).resolve().parent.parent
 CRD = ROOT / "crds/spottrain.dev_spottrainingjobs.yaml"
+CRD_NAME = "spottrainingjobs.spottrain.dev"
 CHART = ROOT / "charts/spottrain"
 CRD_COPY = CHART / "files" / CRD.name
 README = CHART / "README.md"

@@ -33,7 +33,8 @@ def fields(node: Schema, path: str = "") -> cabc.Iterator[tuple[str, Schema]]:
             yield from fields(node[key], f"{path}[]")
 
 
-FIELDS = dict(fields(schema()))
+# .metadata is the API server's own; its name is only there because a rule speaks of it.
+FIELDS = {path: one for path, one in fields(schema()) if not path.startswith(".metadata")}
 
 
 def test_every_field_says_what_it_is_in_a_sentence() -> None:
@@ -42,7 +43,6 @@ def test_every_field_says_what_it_is_in_a_sentence() -> None:
         for path, one in FIELDS.items()
         if "." not in one.get("description", "")
         and not path.endswith(("labels[]", "annotations[]"))
-        and path != ".metadata"
     ]
     assert wordless == []
 

@@ -1,0 +1,416 @@
+"""The resource as the real API server takes it: what it accepts, what it refuses and with which words."""
+
+import collections.abc as cabc
+import copy
+import json
+from typing import Any
+
+import pytest
+import yaml
+from manifests import render
+
+from lab import api, cluster
+
+pytestmark = pytest.mark.cluster
+
+JOBS = "/apis/spottrain.dev/v1alpha1/namespaces/default/spottrainingjobs"
+DRY = "?dryRun=All&fieldValidation=Strict"
+PVC = {"persistentVolumeClaim": {"claimName": "shared"}}
+
+NAME_LENGTH = (
+    "metadata.name must have at most 52 characters, because the names of the pods add a worker's index and an "
+    "attempt's number to it: choose a shorter name"
+)
+NAME_LETTERS = (
+    "metadata.name must start with a letter, hold only lower-case letters, digits and '-', and not end with '-', "
+    "because it also names a Service: for example train-1, not 1-train or train.1"
+)
+FLOOR_TOO_HIGH = (
+    "spec.spot.onDemandFloor is more than spec.workers: at most all workers can be on on-demand nodes, so lower "
+    "the floor or raise the workers"
+)
+FLOOR_FORM = (
+    "spec.spot.onDemandFloor must be a whole number of workers or a percentage from 0% to 100%, for example 1 or "
+    '"25%"'
+)
+NO_CHECKPOINT = (
+    "spec.checkpoint is required, because without one a reclaimed node takes all work with it: set "
+    "spec.checkpoint.uri, for example s3://bucket/prefix"
+)
+NOT_ABSOLUTE = (
+    "spec.checkpoint.uri must be absolute, so that it outlives the pod: s3://bucket/prefix, or file:///path on a "
+    "shared volume; a relative or local path is lost with its pod"
+)
+NOT_YET = (
+    "spec.checkpoint.uri: gs:// and az:// are not supported in this version: use s3://bucket/prefix, or "
+    "file:///path on a shared volume"
+)
+BUCKET_FORM = (
+    "spec.checkpoint.uri must read s3://bucket/prefix: a bucket in lower-case letters, digits, '.' and '-', and a "
+    "prefix without spaces, '?', '#' or empty parts"
+)
+FILE_FORM = (
+    "spec.checkpoint.uri must read file:///path, with three slashes and a path without spaces, '?', '#' or empty "
+    "parts"
+)
+DOTS = "spec.checkpoint.uri must not have '.' or '..' as a part of its path: write the path out"
+IN_THE_POD = (
+    "spec.checkpoint.uri is a path inside the pod, and what is there goes with the pod: mount a shared volume "
+    "(persistentVolumeClaim, nfs, csi, hostPath, azureFile or cephfs; not read-only) at that path or above it in "
+    "spec.template, or use s3://bucket/prefix"
+)
+URI_CHANGED = (
+    "spec.checkpoint.uri can't be changed, as a running job would lose its work: create a new job with the other uri"
+)
+STEP_MISSING = "spec.checkpoint.restore is Step, so spec.checkpoint.step must say which one"
+STEP_UNUSED = (
+    "spec.checkpoint.step is only used with restore Step: set spec.checkpoint.restore to Step, or leave the step out"
+)
+DURATION = "must be a duration: numbers with a unit (ms, s, m, h or d), for example 90s, 2m or 1h30m"
+INTERVAL = "must be auto or a duration: numbers with a unit (ms, s, m, h or d), for example 90s, 10m or 1h30m"
+ENDPOINT = (
+    "spec.checkpoint.endpoint must be the URL of a store without a path, for example http://minio.minio:9000, or be "
+    "left out for AWS"
+)
+NO_CONTAINERS = "spec.template.spec.containers is empty: name at least the container that trains"
+RESTART_POLICY = (
+    "spec.template.spec.restartPolicy must be left out or be Never: the operator restarts workers itself, as new "
+    "pods that go on from the newest checkpoint"
+)
+ATTEMPT = "status.attempt never goes down: whoever writes this has read an old state and must read the job again"
+
+
+@pytest.fixture(scope="module")
+def server(lab: cluster.Lab) -> api.Api:
+    """The API server, with the resource in place."""
+    lab.kubectl("apply", "-f", render.CRD)
+    lab.kubectl("wait", "--for=condition=Established", f"crd/{render.CRD_NAME}", "--timeout=30s")
+    return lab.api
+
+
+def job(*, name: str = "tr", pod: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+    """The cases' BASE with other fields."""
+    container = {"name": "trainer", "image": "busybox:1.36", "command": ["sleep", "3600"]}
+    return {
+        "apiVersion": "spottrain.dev/v1alpha1",
+        "kind": "SpotTrainingJob",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "mode": "Gang",
+            "workers": 4,
+            "maxFailures": 3,
+            "checkpoint": {"uri": "s3://ck/tr"},
+            "template": {"spec": {"containers": [container], **(pod or {})}},
+            **spec,
+        },
+    }
+
+
+def without(document: dict[str, Any], field: str) -> dict[str, Any]:
+    """The same job without a field of its spec."""
+    document = copy.deepcopy(document)
+    del document["spec"][field]
+    return document
+
+
+def limited(limits: dict[str, Any]) -> dict[str, Any]:
+    return job(pod={"containers": [{"name": "trainer", "image": "i", "resources": {"limits": limits}}]})
+
+
+def on_volume(
+    uri: str, mount: str, source: dict[str, Any], *, read_only: bool | None = None
+) -> dict[str, Any]:
+    """A job whose only container mounts one volume."""
+    mounted = {"name": "v", "mountPath": mount} | ({} if read_only is None else {"readOnly": read_only})
+    container = {"name": "trainer", "image": "i", "volumeMounts": [mounted]}
+    return job(
+        checkpoint={"uri": uri}, pod={"containers": [container], "volumes": [{"name": "v", **source}]}
+    )
+
+
+def refusals(server: api.Api, document: dict[str, Any]) -> list[tuple[str, str]]:
+    """(field, sentence) of each cause that the server names for refusing to create it."""
+    answer = server.call("POST", JOBS + DRY, document)
+    assert answer.status in {400, 422}, answer.body
+    return causes(answer)
+
+
+def causes(answer: api.Answer) -> list[tuple[str, str]]:
+    found = answer.body.get("details", {}).get("causes", [])
+    return [(one["field"], one["message"]) for one in found]
+
+
+REFUSED: cabc.Mapping[str, tuple[dict[str, Any], str, str]] = {
+    "long name": (job(name="a" * 53), "metadata.name", NAME_LENGTH),
+    "name starts with a digit": (job(name="1tr"), "metadata.name", NAME_LETTERS),
+    "name with a dot": (job(name="tr.a"), "metadata.name", NAME_LETTERS),
+    "floor above workers": (job(spot={"onDemandFloor": 5}), "spec.spot.onDemandFloor", FLOOR_TOO_HIGH),
+    "floor above 100%": (job(spot={"onDemandFloor": "101%"}), "spec.spot.onDemandFloor", FLOOR_FORM),
+    "floor as a word": (job(spot={"onDemandFloor": "4"}), "spec.spot.onDemandFloor", FLOOR_FORM),
+    "no checkpoint (B19)": (without(job(), "checkpoint"), "spec.checkpoint", NO_CHECKPOINT),
+    "relative uri (B19)": (job(checkpoint={"uri": "./checkpoints"}), "spec.checkpoint.uri", NOT_ABSOLUTE),
+    "bare path": (job(checkpoint={"uri": "/tmp/ck"}), "spec.checkpoint.uri", NOT_ABSOLUTE),  # noqa: S108
+    "other scheme": (job(checkpoint={"uri": "ftp://a/b"}), "spec.checkpoint.uri", NOT_ABSOLUTE),
+    "GCS": (job(checkpoint={"uri": "gs://a/b"}), "spec.checkpoint.uri", NOT_YET),
+    "Azure": (job(checkpoint={"uri": "az://a/b"}), "spec.checkpoint.uri", NOT_YET),
+    "no bucket": (job(checkpoint={"uri": "s3://"}), "spec.checkpoint.uri", BUCKET_FORM),
+    "bucket in capitals": (job(checkpoint={"uri": "s3://Bucket/x"}), "spec.checkpoint.uri", BUCKET_FORM),
+    "empty part": (job(checkpoint={"uri": "s3://ck//x"}), "spec.checkpoint.uri", BUCKET_FORM),
+    "dots": (job(checkpoint={"uri": "s3://ck/../x"}), "spec.checkpoint.uri", DOTS),
+    "two slashes": (job(checkpoint={"uri": "file://data/x"}), "spec.checkpoint.uri", FILE_FORM),
+    "file without a volume (B19)": (
+        job(checkpoint={"uri": "file:///tmp/ck"}),
+        "spec.checkpoint.uri",
+        IN_THE_POD,
+    ),
+    "file on emptyDir": (
+        on_volume("file:///data/ck", "/data", {"emptyDir": {}}),
+        "spec.checkpoint.uri",
+        IN_THE_POD,
+    ),
+    "file beside the mount": (
+        on_volume("file:///database/ck", "/data", PVC),
+        "spec.checkpoint.uri",
+        IN_THE_POD,
+    ),
+    "file on a read-only mount": (
+        on_volume("file:///data/ck", "/data", PVC, read_only=True),
+        "spec.checkpoint.uri",
+        IN_THE_POD,
+    ),
+    "step without a number": (
+        job(checkpoint={"uri": "s3://ck/tr", "restore": "Step"}),
+        "spec.checkpoint.step",
+        STEP_MISSING,
+    ),
+    "number without Step": (
+        job(checkpoint={"uri": "s3://ck/tr", "step": 7}),
+        "spec.checkpoint.step",
+        STEP_UNUSED,
+    ),
+    "window without a unit": (job(spot={"window": "90"}), "spec.spot.window", DURATION),
+    "grace in words": (job(spot={"gracePeriod": "2 minutes"}), "spec.spot.gracePeriod", DURATION),
+    "ttl in an unknown unit": (job(ttlAfterFinished="1w"), "spec.ttlAfterFinished", DURATION),
+    "interval in words": (
+        job(checkpoint={"uri": "s3://ck/tr", "interval": "often"}),
+        "spec.checkpoint.interval",
+        INTERVAL,
+    ),
+    "endpoint without http": (
+        job(checkpoint={"uri": "s3://ck/tr", "endpoint": "minio:9000"}),
+        "spec.checkpoint.endpoint",
+        ENDPOINT,
+    ),
+    "no containers": (job(pod={"containers": []}), "spec.template.spec", NO_CONTAINERS),
+    "restarts by the kubelet": (
+        job(pod={"restartPolicy": "OnFailure"}),
+        "spec.template.spec",
+        RESTART_POLICY,
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("document", "field", "sentence"), [pytest.param(*one, id=name) for name, one in REFUSED.items()]
+)
+def test_a_mistake_is_refused_with_its_field_and_what_to_do(
+    server: api.Api, document: dict[str, Any], field: str, sentence: str
+) -> None:
+    ((found, message),) = refusals(server, document)
+    assert found == field
+    assert message.endswith(sentence)
+
+
+@pytest.mark.parametrize(
+    ("document", "field"),
+    [
+        (job(parallelism=3), 'unknown field "spec.parallelism"'),
+        (job(spot={"fallback": {"after": "15m"}}), 'unknown field "spec.spot.fallback"'),
+        (job(completeBy="2026-12-01T08:00:00Z"), 'unknown field "spec.completeBy"'),
+    ],
+)
+def test_a_field_of_a_later_version_is_refused_by_name(
+    server: api.Api, document: dict[str, Any], field: str
+) -> None:
+    answer = server.call("POST", JOBS + DRY, document)
+    assert answer.status == 400
+    assert field in answer.body["message"]
+
+
+def test_a_mode_of_a_later_version_is_refused_with_the_choices(server: api.Api) -> None:
+    (found, message), *_ = refusals(server, job(mode="Independent"))
+    assert (found, message) == (
+        "spec.mode",
+        'Unsupported value: "Independent": supported values: "Gang"',
+    )
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        job(name="a" * 52),
+        job(spot={"onDemandFloor": 4}),
+        job(spot={"onDemandFloor": "100%"}),
+        job(checkpoint={"uri": "s3://bucket"}),
+        job(checkpoint={"uri": "s3://ck/tr", "restore": "Step", "step": 7}),
+        job(spot={"window": "1h30m", "gracePeriod": "1.5h"}, ttlAfterFinished="2d"),
+        job(pod={"restartPolicy": "Never"}),
+        on_volume("file:///data/ck", "/data", PVC),
+        on_volume("file:///data", "/data/", PVC),
+        on_volume("file:///data/ck", "/data", {"hostPath": {"path": "/mnt/shared"}}, read_only=False),
+    ],
+    ids=lambda one: json.dumps(one["spec"] | {"template": ...}, default=str)[:60],
+)
+def test_what_stands_at_a_limit_is_accepted(server: api.Api, document: dict[str, Any]) -> None:
+    assert server.call("POST", JOBS + DRY, document).status == 201
+
+
+def test_b19_a_file_uri_on_a_mounted_claim_is_accepted_without_a_warning(lab: cluster.Lab) -> None:
+    document = on_volume("file:///data/ck", "/data", PVC)
+    said = lab.kubectl(
+        "create", "--dry-run=server", "--warnings-as-errors", "-f", "-", stdin=json.dumps(document)
+    )
+    assert said == "spottrainingjob.spottrain.dev/tr created (server dry run)\n"
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"cpu": 2},
+        {"cpu": "2"},
+        {"cpu": 0.5},
+        {"cpu": "500m"},
+        {"memory": "64Gi", "nvidia.com/gpu": 8},
+        {"memory": "64Gi", "nvidia.com/gpu": "8"},
+    ],
+    ids=str,
+)
+def test_a21_a_quantity_is_kept_as_it_was_spelled(server: api.Api, limits: dict[str, Any]) -> None:
+    stored = server.call("POST", JOBS + DRY, limited(limits)).expect("the job")
+    assert stored["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"] == limits
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [{"memory": "8 GB"}, {"memory": "eight"}, {"memory": ""}, {"memory": -1}, {"memory": [1]}],
+    ids=str,
+)
+def test_a21_what_is_no_quantity_is_refused_with_its_path(server: api.Api, limits: dict[str, Any]) -> None:
+    (field, _), *_ = refusals(server, limited(limits))
+    assert field == "spec.template.spec.containers[0].resources.limits.memory"
+
+
+def test_a_pod_keeps_every_field_that_the_schema_does_not_know(server: api.Api) -> None:
+    pod = {
+        "priorityClassName": "high",
+        "securityContext": {"runAsNonRoot": True},
+        "tolerations": [{"key": "k", "operator": "Exists"}],
+        "volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": {"storageClassName": "s"}}}}],
+        "initContainers": [{"name": "i", "image": "i", "restartPolicy": "Always"}],
+        "containers": [
+            {
+                "name": "trainer",
+                "image": "i",
+                "env": [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
+                "volumeMounts": [{"name": "v", "mountPath": "/v", "subPath": "s"}],
+                "resources": {"claims": [{"name": "gpu"}]},
+            },
+            {"name": "side", "image": "i", "env": []},
+        ],
+    }
+    stored = server.call("POST", JOBS + DRY, job(pod=pod)).expect("the job")
+    assert stored["spec"]["template"]["spec"] == pod
+
+
+def test_what_is_left_out_is_filled_in_visibly(server: api.Api) -> None:
+    document = job()
+    document["spec"] = {"template": document["spec"]["template"], "checkpoint": {"uri": "s3://ck/tr"}}
+    stored = server.call("POST", JOBS + DRY, document).expect("the job")
+    assert without(stored, "template")["spec"] == {
+        "mode": "Gang",
+        "workers": 1,
+        "spot": {"onDemandFloor": 0},
+        "checkpoint": {
+            "uri": "s3://ck/tr",
+            "keep": 3,
+            "interval": "auto",
+            "restore": "Latest",
+            "onBroken": "Stop",
+        },
+        "maxFailures": 3,
+        "suspend": False,
+    }
+
+
+@pytest.fixture
+def stored(server: api.Api) -> cabc.Iterator[str]:
+    """The path of a job that is there for the length of a test."""
+    document = job(name="schema-test")
+    document["spec"]["suspend"] = True  # whichever operator may be running leaves it alone
+    server.call("POST", JOBS, document).expect("the job")
+    yield f"{JOBS}/schema-test"
+    server.call("DELETE", f"{JOBS}/schema-test")
+
+
+def test_the_place_of_the_checkpoints_stays(server: api.Api, stored: str) -> None:
+    changed = server.merge(stored, {"spec": {"checkpoint": {"uri": "s3://ck/other"}}})
+    ((field, message),) = causes(changed)
+    assert (changed.status, field) == (422, "spec.checkpoint.uri")
+    assert message.endswith(URI_CHANGED)
+
+
+@pytest.mark.parametrize("status", [{"attempt": 2}, {"attempt": None}, None], ids=str)
+def test_the_attempt_never_goes_down(server: api.Api, stored: str, status: Any) -> None:
+    server.merge(f"{stored}/status", {"status": {"attempt": 3}}).expect("the first write")
+    lower = server.merge(f"{stored}/status", {"status": status})
+    ((field, message),) = causes(lower)
+    assert (lower.status, field) == (422, "status.attempt")
+    assert message.endswith(ATTEMPT)
+
+
+def test_the_attempt_may_stay_or_go_up(server: api.Api, stored: str) -> None:
+    written = [
+        server.merge(f"{stored}/status", {"status": {"attempt": number}}).status for number in (1, 1, 2, 9)
+    ]
+    assert written == [200, 200, 200, 200]
+
+
+def test_the_columns_say_how_the_run_goes(lab: cluster.Lab, server: api.Api, stored: str) -> None:
+    status = {
+        "phase": "Running",
+        "workersText": "3/4",
+        "progress": {"step": 1200},
+        "reclaims": 2,
+        "attempt": 3,
+        "workers": {"spot": 2, "onDemand": 1},
+    }
+    server.merge(f"{stored}/status", {"status": status}).expect("the status")
+    header, row = lab.kubectl("get", "stj", "schema-test", "-o", "wide").splitlines()
+    assert header.split() == [
+        *("NAME", "PHASE", "WORKERS", "STEP", "RECLAIMS", "CHECKPOINT", "AGE"),
+        *("ATTEMPT", "SPOT", "ON-DEMAND"),
+    ]
+    assert row.split()[:5] == ["schema-test", "Running", "3/4", "1200", "2"]
+    assert row.split()[-3:] == ["3", "2", "1"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("stj", "stj.spec", "stj.spec.spot", "stj.spec.checkpoint", "stj.spec.template"),
+        *("stj.spec.template.spec", "stj.spec.template.spec.containers", "stj.spec.template.spec.volumes"),
+        *("stj.status", "stj.status.conditions", "stj.status.workers", "stj.status.checkpoint"),
+        *("stj.status.progress", "stj.status.lastReclaim", "stj.status.attempts"),
+    ],
+)
+def test_explain_leaves_no_field_without_words(lab: cluster.Lab, server: api.Api, path: str) -> None:
+    assert server.get("/readyz").ok
+    said = lab.kubectl("explain", path)
+    assert [gap for gap in ("<empty>", "<no description>") if gap in said] == []
+
+
+@pytest.mark.parametrize("sample", sorted((render.ROOT / "manifests/samples").glob("*.yaml")), ids=lambda p: p.stem)
+def test_every_sample_is_accepted_as_it_stands(server: api.Api, sample: Any) -> None:
+    for document in yaml.safe_load_all(sample.read_text()):
+        answer = server.call("POST", JOBS + DRY, document)
+        assert (answer.status, causes(answer)) == (201, [])
