@@ -6,7 +6,8 @@ import datetime as dt
 import enum
 from typing import Any
 
-from spottrain.api import conditions, duration
+from spottrain.api import duration
+from spottrain.api.conditions import Condition
 
 ATTEMPTS_KEPT = 10
 
@@ -85,7 +86,7 @@ class Status:
     """All of `status`. `attempt` 0: none was started; `created_attempt` follows once all its pods exist."""
 
     phase: Phase = Phase.PENDING
-    conditions: tuple[conditions.Condition, ...] = ()
+    conditions: tuple[Condition, ...] = ()
     observed_generation: int = 0
     attempt: int = 0
     attempt_id: str = ""
@@ -179,8 +180,8 @@ _STATUS_TEXT = {True: "True", False: "False", None: "Unknown"}
 _STATUS_VALUE = {text: value for value, text in _STATUS_TEXT.items()}
 
 
-def _condition(raw: cabc.Mapping[str, Any]) -> conditions.Condition:
-    return conditions.Condition(
+def _condition(raw: cabc.Mapping[str, Any]) -> Condition:
+    return Condition(
         type=raw["type"],
         status=_STATUS_VALUE[raw["status"]],
         reason=raw["reason"],
@@ -190,7 +191,7 @@ def _condition(raw: cabc.Mapping[str, Any]) -> conditions.Condition:
     )
 
 
-def _render_condition(condition: conditions.Condition) -> dict[str, Any]:
+def _render_condition(condition: Condition) -> dict[str, Any]:
     return {
         "type": condition.type,
         "status": _STATUS_TEXT[condition.status],

@@ -269,7 +269,7 @@ def _job_status(report: actions.ReportJob, snapshot: snap.Snapshot) -> Object:
         "terminating": report.terminating,
         "succeeded": report.succeeded,
         "failed": report.failed,
-        "startTime": duration.format_time(started),
+        "startTime": duration.format_time(started) if report.started else None,
     }
     if report.outcome is None:
         return body

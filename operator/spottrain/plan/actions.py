@@ -38,6 +38,7 @@ class ReportJob:
     terminating: int
     succeeded: int
     failed: int
+    started: bool = True
     outcome: str | None = None
     message: str = ""
 

@@ -42,9 +42,9 @@ class Draft:
         self.update(conditions=conditions.merged(self.status.conditions, new))
 
     @property
-    def deleted(self) -> set[str]:
-        """UIDs of the pods that this plan deletes."""
-        return {one.uid for one in self._actions if isinstance(one, actions.DeletePod)}
+    def changes_job(self) -> bool:
+        """The plan deletes, suspends or resumes our Job: its status is for the next pass."""
+        return any(isinstance(one, actions.DeleteJob | actions.SuspendJob) for one in self._actions)
 
     def plan(self) -> actions.Plan:
         """What came together."""

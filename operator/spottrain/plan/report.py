@@ -124,9 +124,9 @@ def _floor_condition(draft: drafts.Draft) -> None:
 
 
 def _mirror(draft: drafts.Draft) -> None:
-    """Our Job shows what tools expect of a Job. It can't be written while suspended without a start time."""
+    """Our Job shows what tools expect of a Job; while suspended it has no start time."""
     snapshot, job = draft.snapshot, draft.snapshot.job
-    if job is None or not job.ours or job.suspended or draft.status.attempt == 0:
+    if job is None or not job.ours or draft.status.attempt == 0 or draft.changes_job:
         return
     living = [pod for pod in snapshot.pods if not pod.ended]
     active = [pod for pod in living if pod.deleting is None]
@@ -136,7 +136,8 @@ def _mirror(draft: drafts.Draft) -> None:
         terminating=len(living) - len(active),
         succeeded=draft.status.workers.succeeded,
         failed=draft.status.failures,
+        started=not job.suspended,
     )
     counts = (report.active, report.ready, report.terminating, report.succeeded, report.failed)
-    if job.started is None or job.counts != counts:
+    if (job.started is not None) != report.started or job.counts != counts:
         draft.act(report)

@@ -123,7 +123,7 @@ class Job:
     """Kueue decides on its `suspend`."""
     ours: bool = True
     """It is owned by this SpotTrainingJob."""
-    counts: tuple[int, ...] = ()
+    counts: tuple[int, ...] = (0, 0, 0, 0, 0)
     """active, ready, terminating, succeeded, failed, as its status says."""
 
 

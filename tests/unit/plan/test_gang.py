@@ -1,0 +1,380 @@
+"""Stories of gangs: what happens → what the operator does and says."""
+
+import datetime as dt
+
+import pytest
+from spottrain.api import clouds, conditions, status
+from spottrain.plan import actions
+from spottrain.plan import snapshot as snap
+
+from tests.unit.plan import virtual
+
+FINISHED = snap.Words("finished", 100)
+
+
+def test_a_new_job_gets_a_suspended_job_then_its_attempt_then_all_its_pods() -> None:
+    cluster = virtual.Cluster()
+    assert cluster.step().actions == (actions.EnsureService(), actions.CreateJob())
+    assert cluster.step().actions[0] == actions.SuspendJob(suspend=False)
+    assert cluster.status.attempt == 1
+    assert cluster.pods == {}, "the intent is written before anything is made"
+    cluster.settle()
+    assert cluster.names_of(1) == ["tr-0-1", "tr-1-1", "tr-2-1"]
+    assert cluster.status.created_attempt == 1
+
+
+def test_the_first_attempt_may_restore_at_once() -> None:
+    cluster = virtual.Cluster()
+    cluster.settle()
+    assert {pod.go for pod in cluster.pods.values()} == {cluster.status.attempt_id}
+
+
+def test_an_eviction_restarts_the_gang_and_spends_no_budget() -> None:
+    cluster = virtual.Cluster().running()
+    cluster.evict("tr-1-1")
+    cluster.recovered()
+    assert cluster.names_of(2) == ["tr-0-2", "tr-1-2", "tr-2-2"]
+    assert (cluster.status.reclaims, cluster.status.failures) == (1, 0)
+    assert cluster.status.phase is status.Phase.RUNNING
+    assert cluster.status.last_reclaim is not None
+    assert cluster.status.last_reclaim.cause == "Evicted"
+
+
+def test_all_ranks_are_asked_to_stop_in_the_pass_after_the_intent() -> None:
+    cluster = virtual.Cluster().running()
+    cluster.evict("tr-1-1")
+    assert cluster.step().actions == (actions.ReportJob(2, 2, 1, 0, 0),)
+    deleted = [one.name for one in cluster.step().actions if isinstance(one, actions.DeletePod)]
+    assert deleted == ["tr-0-1", "tr-2-1"]
+    assert all(pod.grace == 28.0 for pod in cluster.pods.values()), "they save together with the whole grace"
+
+
+def test_only_the_worker_of_a_cordoned_node_is_replaced_before_its_predecessor_ends() -> None:
+    cluster = virtual.Cluster().running()
+    node = cluster.pods["tr-1-1"].node
+    cluster.change_node(node, unschedulable=True)
+    cluster.evict("tr-1-1")
+    cluster.settle()
+    assert cluster.names_of(2) == ["tr-1-2"]
+    cluster.end("tr-0-1", 75)
+    cluster.settle()
+    assert cluster.names_of(2) == ["tr-0-2", "tr-1-2"]
+
+
+def test_go_is_said_only_when_every_predecessor_has_ended() -> None:
+    cluster = virtual.Cluster().running()
+    cluster.evict("tr-1-1")
+    cluster.settle()
+    cluster.end("tr-0-1", 75)
+    cluster.end("tr-1-1", 75)
+    cluster.settle()
+    assert {pod.go for pod in cluster.snapshot().current.values()} == {""}
+    cluster.end("tr-2-1", 75)
+    cluster.settle()
+    assert {pod.go for pod in cluster.snapshot().current.values()} == {cluster.status.attempt_id}
+    assert cluster.status.go_attempt == 2
+
+
+def test_a_notice_stops_the_gang_within_the_deadline_and_avoids_the_node() -> None:
+    cluster = virtual.Cluster().running()
+    node = cluster.pods["tr-2-1"].node
+    cluster.change_node(node, notice="spot", deadline=cluster.now + dt.timedelta(seconds=20))
+    cluster.settle()
+    assert cluster.pods["tr-2-1"].grace == 18.0
+    assert cluster.pods["tr-0-1"].grace == 28.0
+    assert cluster.names_of(2) == ["tr-2-2"]
+    assert cluster.overlays["tr-2-2"].avoid == (node,)
+
+
+def test_a_silent_node_is_lost_after_the_patience_and_its_pod_force_deleted() -> None:
+    cluster = virtual.Cluster().running()
+    node = cluster.pods["tr-2-1"].node
+    cluster.silence(node)
+    cluster.settle()
+    assert cluster.status.attempt == 1
+    assert cluster.wake == 5.0
+    cluster.pass_time(5)
+    cluster.settle()
+    assert cluster.status.reclaims == 1
+    assert "tr-2-1" not in cluster.pods
+    assert cluster.pods["tr-0-1"].grace == 10.0, "the collective is broken: survivors get little"
+    assert any(one.reason == conditions.NODE_LOST and node in one.message for one in cluster.events)
+
+
+def test_a_node_object_that_vanishes_counts_once() -> None:
+    cluster = virtual.Cluster().running()
+    del cluster.nodes[cluster.pods["tr-2-1"].node]
+    cluster.recovered()
+    assert (cluster.status.reclaims, cluster.status.attempt) == (1, 2)
+
+
+def test_a_pod_that_vanished_after_it_was_seen_is_a_reclaim() -> None:
+    cluster = virtual.Cluster().running()
+    cluster.remove("tr-0-1")
+    cluster.recovered()
+    assert (cluster.status.reclaims, cluster.status.attempt) == (1, 2)
+
+
+def test_an_unbound_pod_that_vanishes_is_made_again_and_not_counted() -> None:
+    cluster = virtual.Cluster()
+    cluster.settle()
+    cluster.delete("tr-0-1")
+    cluster.settle()
+    assert cluster.status.reclaims == cluster.status.failures == 0
+    assert {pod.index for pod in cluster.pods.values()} == {0, 1, 2}
+
+
+def test_a_failed_member_restarts_the_gang_at_once_as_undetermined() -> None:
+    cluster = virtual.Cluster().running()
+    cluster.end("tr-0-1", 1)
+    cluster.settle()
+    assert cluster.status.attempts[-1].cause is status.Cause.UNDETERMINED
+    assert (cluster.status.attempt, cluster.status.failures, cluster.status.reclaims) == (2, 0, 0)
+    assert cluster.status.next_retry is None
+
+
+def test_a3_peers_that_fail_before_their_nodes_death_is_known_are_a_reclaim() -> None:
+    cluster = virtual.Cluster().running()
+    dead = cluster.pods["tr-2-1"].node
+    cluster.end("tr-0-1", 1)
+    cluster.end("tr-1-1", 1)
+    cluster.settle()
+    cluster.pass_time(40)
+    cluster.silence(dead)
+    cluster.settle()
+    assert (cluster.status.reclaims, cluster.status.failures) == (1, 0)
+    assert cluster.status.attempts[-1].cause is status.Cause.RECLAIMED
+    cluster.pass_time(100)
+    cluster.recovered()
+    assert (cluster.status.reclaims, cluster.status.failures, cluster.status.attempt) == (1, 0, 2)
+
+
+def test_a3_the_same_exits_with_all_nodes_healthy_are_one_failure() -> None:
+    cluster = virtual.Cluster().running()
+    cluster.end("tr-0-1", 1)
+    cluster.settle()
+    assert cluster.wake == pytest.approx(75, abs=75)
+    cluster.pass_time(74)
+    cluster.settle()
+    assert cluster.status.failures == 0
+    cluster.pass_time(2)
+    cluster.settle()
+    assert (cluster.status.reclaims, cluster.status.failures) == (0, 1)
+
+
+def test_a_failure_is_charged_early_when_every_member_was_seen_to_end_by_itself() -> None:
+    cluster = virtual.Cluster().running()
+    for name in ("tr-0-1", "tr-1-1", "tr-2-1"):
+        cluster.end(name, 1)
+    cluster.settle()
+    assert (cluster.status.failures, cluster.status.attempt) == (1, 2)
+
+
+def test_a_second_failure_in_a_row_backs_off_and_the_budget_ends_the_job() -> None:
+    cluster = virtual.Cluster(virtual.wishes(max_failures=1)).running()
+    for attempt in (1, 2):
+        cluster.pass_time(60 * attempt)
+        cluster.settle()
+        cluster.run_all()
+        cluster.settle()
+        for index in range(3):
+            cluster.end(f"tr-{index}-{attempt}", 1)
+        cluster.settle()
+    assert cluster.status.phase is status.Phase.FAILED
+    assert cluster.status.failures == 2
+    cluster.recovered()
+    assert cluster.job is not None
+    assert cluster.job.finished
+    failed = conditions.find(cluster.status.conditions, conditions.FAILED)
+    assert failed is not None
+    assert failed.message == "2 failures, 1 allowed; the last one: tr-0-2 exited 1 (Error)"
+
+
+def test_an_import_error_never_spins() -> None:
+    cluster = virtual.Cluster(virtual.wishes(workers=1, max_failures=20))
+    gaps = []
+    begun = cluster.now
+    for attempt in range(1, 8):
+        while cluster.status.attempt < attempt or not cluster.names_of(attempt):
+            cluster.settle()
+            if not cluster.names_of(attempt):
+                assert cluster.wake, "it waits with no wake-up"
+                cluster.pass_time(cluster.wake)
+        gaps.append((cluster.now - begun).total_seconds())
+        begun = cluster.now
+        cluster.run_all()
+        cluster.end(f"tr-0-{attempt}", 1)
+    assert gaps == [0, 0, 10, 20, 40, 80, 160]
+
+
+def test_oom_is_a_failure_on_a_doomed_node_too() -> None:
+    cluster = virtual.Cluster(virtual.wishes(workers=1)).running()
+    cluster.change_node(cluster.pods["tr-0-1"].node, notice="spot")
+    cluster.end("tr-0-1", 137, "OOMKilled")
+    cluster.settle()
+    assert (cluster.status.failures, cluster.status.reclaims) == (1, 0)
+
+
+def test_the_job_is_complete_when_every_member_of_one_attempt_finished() -> None:
+    cluster = virtual.Cluster().running()
+    cluster.end("tr-0-1", 0)
+    cluster.settle()
+    assert cluster.status.phase is not status.Phase.COMPLETE
+    cluster.end("tr-1-1", 0)
+    cluster.end("tr-2-1", 0)
+    cluster.settle()
+    assert cluster.status.phase is status.Phase.COMPLETE
+    assert cluster.job is not None
+    assert cluster.job.finished
+    assert cluster.status.workers.succeeded == 3
+
+
+def test_a5_exit_0_under_sigterm_is_not_completion() -> None:
+    cluster = virtual.Cluster(virtual.wishes(workers=2)).running()
+    cluster.delete("tr-1-1")
+    cluster.pass_time(1)
+    cluster.end("tr-1-1", 0)
+    cluster.settle()
+    cluster.end("tr-0-1", 0)
+    cluster.recovered()
+    assert (cluster.status.phase, cluster.status.attempt) == (status.Phase.RUNNING, 2)
+
+
+def test_exit_0_under_sigterm_counts_when_the_worker_said_it_was_finished() -> None:
+    cluster = virtual.Cluster(virtual.wishes(workers=1)).running()
+    cluster.evict("tr-0-1")
+    cluster.end("tr-0-1", 0, said=FINISHED)
+    cluster.settle()
+    assert cluster.status.phase is status.Phase.COMPLETE
+    assert cluster.status.step == 100
+
+
+def test_a_member_that_finished_runs_again_when_the_gang_restarts() -> None:
+    cluster = virtual.Cluster().running()
+    cluster.end("tr-0-1", 0)
+    cluster.evict("tr-1-1")
+    cluster.recovered()
+    assert cluster.names_of(2) == ["tr-0-2", "tr-1-2", "tr-2-2"]
+
+
+def test_suspend_saves_and_resume_starts_a_new_attempt() -> None:
+    cluster = virtual.Cluster().running()
+    cluster.spec = virtual.wishes(suspend=True)
+    cluster.recovered()
+    assert cluster.status.phase is status.Phase.SUSPENDED
+    assert not [pod for pod in cluster.pods.values() if not pod.ended]
+    cluster.spec = virtual.wishes()
+    cluster.recovered()
+    assert cluster.status.phase is status.Phase.RUNNING
+    assert cluster.status.attempts[-1].cause is status.Cause.RESUMED
+    assert (cluster.status.reclaims, cluster.status.failures) == (0, 0)
+
+
+def test_an_edited_template_lets_all_end_and_makes_a_new_job() -> None:
+    cluster = virtual.Cluster().running()
+    assert cluster.job is not None
+    before = cluster.job.uid
+    cluster.spec = virtual.wishes(workers=4)
+    cluster.generation = 2
+    cluster.recovered()
+    assert cluster.job is not None
+    assert cluster.job.uid != before
+    assert cluster.status.attempts[-1].cause is status.Cause.SPEC_CHANGED
+    assert len(cluster.snapshot().current) == 4
+    assert (cluster.status.reclaims, cluster.status.failures) == (0, 0)
+
+
+def test_the_floor_takes_the_lowest_indexes_and_is_reported() -> None:
+    cluster = virtual.Cluster(virtual.wishes(spot=virtual.spec.Spot(floor=1))).running()
+    assert [cluster.overlays[f"tr-{index}-1"].floor for index in range(3)] == [True, False, False]
+    met = conditions.find(cluster.status.conditions, conditions.FLOOR_MET)
+    assert met is not None
+    assert (met.status, met.message) == (True, "workers on on-demand nodes: wanted 1, found 1")
+
+
+def test_an_unknown_node_never_fills_the_floor() -> None:
+    cluster = virtual.Cluster(virtual.wishes(spot=virtual.spec.Spot(floor=1)))
+    cluster.settle()
+    cluster.change_node("od", capacity=clouds.Capacity.UNKNOWN)
+    cluster.run_all()
+    cluster.settle()
+    met = conditions.find(cluster.status.conditions, conditions.FLOOR_MET)
+    assert met is not None
+    assert met.status is not True
+
+
+def test_terminal_pods_of_the_last_two_attempts_stay_for_their_logs() -> None:
+    cluster = virtual.Cluster(virtual.wishes(workers=1, max_failures=9)).running()
+    for attempt in range(1, 5):
+        cluster.end(f"tr-0-{attempt}", 1)
+        cluster.settle()
+        cluster.pass_time(600)
+        cluster.settle()
+        cluster.run_all()
+        cluster.settle()
+    assert sorted(cluster.pods) == ["tr-0-3", "tr-0-4", "tr-0-5"]
+
+
+def test_a_stuck_pod_on_a_healthy_node_is_given_up_on() -> None:
+    cluster = virtual.Cluster().running()
+    cluster.evict("tr-1-1")
+    cluster.settle()
+    cluster.end("tr-0-1", 75)
+    cluster.end("tr-2-1", 75)
+    cluster.settle()
+    assert cluster.wake == pytest.approx(58)
+    cluster.pass_time(58)
+    cluster.settle()
+    assert cluster.names_of(2) == ["tr-0-2", "tr-1-2", "tr-2-2"]
+    assert any(one.reason == conditions.FORCE_DELETED for one in cluster.events)
+
+
+def test_the_twentieth_reclaim_is_recovered_as_the_first() -> None:
+    cluster = virtual.Cluster().running()
+    for attempt in range(1, 21):
+        cluster.evict(f"tr-1-{attempt}")
+        cluster.recovered()
+        assert cluster.status.phase is status.Phase.RUNNING
+        assert cluster.status.next_retry is None
+    assert (cluster.status.reclaims, cluster.status.failures, cluster.status.attempt) == (20, 0, 21)
+    assert len(cluster.status.attempts) == status.ATTEMPTS_KEPT
+
+
+def test_a_finished_job_is_deleted_when_its_time_to_live_is_over() -> None:
+    cluster = virtual.Cluster(virtual.wishes(workers=1, ttl=60.0)).running()
+    cluster.end("tr-0-1", 0)
+    cluster.settle()
+    assert not cluster.deleted
+    assert cluster.wake == 60.0
+    cluster.pass_time(60)
+    cluster.step()
+    assert cluster.deleted
+
+
+def test_an_invalid_spec_is_a_condition_and_nothing_is_made() -> None:
+    cluster = virtual.Cluster()
+    cluster.spec = virtual.spec.InvalidSpecError("spec.workers: write a whole number of at least 1")
+    assert cluster.step().actions == ()
+    accepted = conditions.find(cluster.status.conditions, conditions.ACCEPTED)
+    assert accepted is not None
+    assert (accepted.status, accepted.reason) == (False, "InvalidSpec")
+
+
+def test_a_foreign_job_of_the_name_is_left_alone() -> None:
+    cluster = virtual.Cluster()
+    cluster.job = snap.Job("x", "", False, "", ours=False)
+    assert cluster.step().actions == ()
+    accepted = conditions.find(cluster.status.conditions, conditions.ACCEPTED)
+    assert accepted is not None
+    assert accepted.reason == "NameConflict"
+
+
+def test_a_server_that_drops_managed_by_is_said_to_be_unsupported_and_left() -> None:
+    cluster = virtual.Cluster()
+    cluster.job = snap.Job("j", "", True, cluster.snapshot().template_hash)
+    assert cluster.step().actions == (actions.DeleteJob("j"),)
+    cluster.settle()
+    assert cluster.job is None
+    accepted = conditions.find(cluster.status.conditions, conditions.ACCEPTED)
+    assert accepted is not None
+    assert accepted.reason == "UnsupportedCluster"

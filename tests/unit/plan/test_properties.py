@@ -1,0 +1,172 @@
+"""Whole lives drawn at random: whatever happens, in whatever order, the promises hold."""
+
+import hypothesis
+from hypothesis import stateful
+from hypothesis import strategies as st
+from spottrain.api import spec, status
+from spottrain.plan import decide
+
+from tests.unit.plan import virtual
+
+WORKERS = 3
+
+
+class GangLife(stateful.RuleBasedStateMachine):
+    """Everybody else acts at random between the operator's passes; the operator may be slow."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cluster = virtual.Cluster(virtual.wishes(max_failures=2, spot=spec.Spot(floor=1)))
+        self.crashes = 0
+
+    def _pick(self, data: st.DataObject, phases: tuple[str, ...], *, bound: bool = False) -> str | None:
+        names = sorted(
+            pod.name for pod in self.cluster.pods.values() if pod.phase in phases and (pod.node or not bound)
+        )
+        return data.draw(st.sampled_from(names)) if names else None
+
+    @stateful.rule()
+    def the_operator_makes_one_pass(self) -> None:
+        self.cluster.step()
+
+    @stateful.rule()
+    def the_operator_catches_up(self) -> None:
+        self.cluster.settle()
+
+    @stateful.rule()
+    def pods_start(self) -> None:
+        if any(node.ready and not node.notice for node in self.cluster.nodes.values() if node.name != "od"):
+            self.cluster.run_all()
+
+    @stateful.rule(data=st.data())
+    def a_pod_is_evicted(self, data: st.DataObject) -> None:
+        name = self._pick(data, ("Pending", "Running"))
+        if name:
+            self.cluster.evict(name)
+
+    @stateful.rule(data=st.data())
+    def somebody_deletes_a_pod(self, data: st.DataObject) -> None:
+        name = self._pick(data, ("Pending", "Running", "Failed", "Succeeded"))
+        if name:
+            self.cluster.delete(name)
+
+    @stateful.rule(data=st.data(), code=st.sampled_from([0, 1, 75, 137, 143]))
+    def a_pod_ends(self, data: st.DataObject, code: int) -> None:
+        name = self._pick(data, ("Running",))
+        if name:
+            pod = self.cluster.pods[name]
+            self.crashes += code != 0 and not pod.asked_to_stop
+            self.cluster.end(name, code)
+
+    @stateful.rule(data=st.data())
+    def a_pod_object_vanishes(self, data: st.DataObject) -> None:
+        name = self._pick(data, ("Pending", "Running", "Failed", "Succeeded"))
+        if name:
+            self.cluster.remove(name)
+
+    @stateful.rule(name=st.sampled_from(["n1", "n2", "n3"]))
+    def a_node_falls_silent(self, name: str) -> None:
+        if name in self.cluster.nodes:
+            self.cluster.silence(name)
+
+    @stateful.rule(name=st.sampled_from(["n1", "n2", "n3"]))
+    def a_node_is_under_notice(self, name: str) -> None:
+        if name in self.cluster.nodes:
+            self.cluster.change_node(name, notice="spot")
+
+    @stateful.rule(name=st.sampled_from(["n1", "n2", "n3"]))
+    def a_node_is_well_again(self, name: str) -> None:
+        if name in self.cluster.nodes:
+            self.cluster.change_node(
+                name, ready=True, ready_since=self.cluster.now, notice="", unschedulable=False
+            )
+
+    @stateful.rule(name=st.sampled_from(["n4", "n5"]))
+    def a_node_object_goes(self, name: str) -> None:
+        if len(self.cluster.nodes) > 4:
+            self.cluster.nodes.pop(name, None)
+
+    @stateful.rule(suspend=st.booleans())
+    def the_user_suspends_or_resumes(self, suspend: bool) -> None:
+        job = self.cluster.snapshot().valid_spec
+        self.cluster.spec = virtual.dataclasses.replace(job, suspend=suspend)
+        self.cluster.generation += 1
+
+    @stateful.rule(seconds=st.sampled_from([1, 5, 30, 80, 700]))
+    def time_passes(self, seconds: int) -> None:
+        self.cluster.pass_time(seconds)
+
+    @stateful.invariant()
+    def no_two_live_pods_share_an_index_of_one_attempt(self) -> None:
+        live = [(pod.index, pod.attempt_id) for pod in self.cluster.pods.values() if not pod.ended]
+        assert len(live) == len(set(live))
+
+    @stateful.invariant()
+    def a_running_successor_means_its_predecessor_ended_or_sat_on_a_leaving_node(self) -> None:
+        snapshot = self.cluster.snapshot()
+        for pod in snapshot.current.values():
+            older = [one for one in snapshot.older if one.index == pod.index and not one.ended]
+            if older and not pod.node:
+                assert len(older) == 1
+
+    @stateful.invariant()
+    def failures_never_exceed_what_crashed(self) -> None:
+        assert self.cluster.status.failures <= self.crashes
+
+    @stateful.invariant()
+    def complete_only_when_every_member_of_an_attempt_ended_well(self) -> None:
+        if self.cluster.status.phase is status.Phase.COMPLETE:
+            ends = {
+                (pod.attempt, pod.index)
+                for pod in [*self.cluster.pods.values(), *self.cluster.departed]
+                if pod.phase == "Succeeded"
+            }
+            attempt = self.cluster.status.attempt
+            assert {(attempt, index) for index in range(WORKERS)} <= ends
+
+    @stateful.invariant()
+    def deciding_is_repeatable(self) -> None:
+        snapshot = self.cluster.snapshot()
+        assert decide.decide(snapshot) == decide.decide(snapshot)
+
+    def teardown(self) -> None:
+        """From any state, once the world is well again the job runs, or is over, or is held by its user."""
+        cluster = self.cluster
+        for name in cluster.nodes:
+            cluster.change_node(name, ready=True, ready_since=cluster.now, notice="", unschedulable=False)
+        for _ in range(12):
+            cluster.pass_time(120)
+            cluster.recovered()
+        phases = {status.Phase.RUNNING, status.Phase.COMPLETE, status.Phase.FAILED}
+        expected = {status.Phase.SUSPENDED} if cluster.snapshot().valid_spec.suspend else phases
+        assert cluster.status.phase in expected | {status.Phase.COMPLETE, status.Phase.FAILED}
+        if cluster.status.over and cluster.job is not None:
+            assert cluster.job.finished
+
+
+GangLife.TestCase.settings = hypothesis.settings(
+    max_examples=150, stateful_step_count=40, deadline=None, print_blob=True
+)
+TestGangLife = GangLife.TestCase
+
+
+@hypothesis.given(
+    crashes=st.integers(0, 4), reclaims=st.integers(0, 12), seed=st.randoms(use_true_random=False)
+)
+@hypothesis.settings(max_examples=60, deadline=None)
+def test_reclaims_in_any_order_spend_no_budget(crashes: int, reclaims: int, seed: object) -> None:
+    """With a budget of four, four crashes and any number of reclaims still leave a running job."""
+    cluster = virtual.Cluster(virtual.wishes(workers=1, max_failures=4)).running()
+    events = ["crash"] * crashes + ["reclaim"] * reclaims
+    seed.shuffle(events)  # type: ignore[attr-defined]
+    for event in events:
+        name = cluster.pod(0).name
+        if event == "crash":
+            cluster.end(name, 1)
+        else:
+            cluster.evict(name)
+        cluster.recovered()
+        cluster.pass_time(700)
+        cluster.recovered()
+    assert (cluster.status.failures, cluster.status.reclaims) == (crashes, reclaims)
+    assert cluster.status.phase is status.Phase.RUNNING

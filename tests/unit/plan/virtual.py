@@ -1,0 +1,257 @@
+"""A cluster in virtual time for stories about `decide`: it carries plans out as the API server would.
+
+It refuses what the real one refuses (a second pod of a name, a status whose attempt goes down), and it checks
+after every pass that deciding again changes nothing once all acts are done.
+"""
+
+import dataclasses
+import datetime as dt
+
+from spottrain.api import clouds, names, spec, status
+from spottrain.plan import actions, decide
+from spottrain.plan import snapshot as snap
+
+EPOCH = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+MOST_PASSES = 50
+
+
+def wishes(**changes: object) -> spec.Spec:
+    """A gang of three with a floor of none."""
+    base = spec.Spec(
+        workers=3,
+        template={"spec": {"containers": [{"name": "trainer", "image": "i"}]}},
+        checkpoint=spec.Checkpoint(uri="s3://ck/tr"),
+    )
+    return dataclasses.replace(base, **changes)  # type: ignore[arg-type]
+
+
+class Cluster:
+    """One job, its pods and the nodes, with a clock that moves only when told."""
+
+    def __init__(self, job: spec.Spec | None = None, settings: snap.Settings | None = None) -> None:
+        self.spec: spec.Spec | spec.InvalidSpecError = job or wishes()
+        self.settings = settings or snap.Settings()
+        self.status = status.Status()
+        self.generation = 1
+        self.job: snap.Job | None = None
+        self.pods: dict[str, snap.Pod] = {}
+        self.departed: list[snap.Pod] = []
+        self.nodes: dict[str, snap.Node] = {}
+        self.overlays: dict[str, actions.Overlay] = {}
+        self.now = EPOCH
+        self.events: list[actions.Event] = []
+        self.done: list[actions.Action] = []
+        self.wake: float | None = None
+        self.deleted = False
+        self._serial = 0
+        for name in ("n1", "n2", "n3", "n4", "n5"):
+            self.nodes[name] = snap.Node(name, f"u-{name}", clouds.Capacity.SPOT, "other", ready_since=EPOCH)
+        self.nodes["od"] = snap.Node("od", "u-od", clouds.Capacity.ON_DEMAND, "other", ready_since=EPOCH)
+
+    # What the operator does.
+
+    def snapshot(self) -> snap.Snapshot:
+        return snap.Snapshot(
+            namespace="t",
+            name="tr",
+            uid="u",
+            generation=self.generation,
+            spec=self.spec,
+            status=self.status,
+            job=self.job,
+            pods=tuple(self.pods.values()),
+            departed=tuple(self.departed),
+            nodes=dict(self.nodes),
+            now=self.now,
+            fresh_id=f"id{self._serial}",
+            template_hash=str(hash(str(self.spec.template) + str(self.spec.workers)))
+            if isinstance(self.spec, spec.Spec)
+            else "",
+            settings=self.settings,
+        )
+
+    def step(self) -> actions.Plan:
+        """One pass."""
+        before = self.status
+        plan = decide.decide(self.snapshot())
+        self._serial += 1
+        assert plan.status.attempt >= before.attempt, "an attempt went down"
+        assert plan.status.attempt <= before.attempt + 1, "attempts were skipped"
+        # The real thing loses fractions of a second on the way through the API server; so do we.
+        self.status = status.parse(status.render(plan.status))
+        for action in plan.actions:
+            self._carry_out(action)
+        self.events += plan.events
+        self.done += plan.actions
+        self.wake = plan.wake
+        return plan
+
+    def settle(self) -> None:
+        """Passes until nothing is left to do."""
+        for _ in range(MOST_PASSES):
+            before = self.status
+            plan = self.step()
+            if not plan.actions and self.status == before:
+                return
+        raise AssertionError(f"still busy after {MOST_PASSES} passes: {plan}")
+
+    def _carry_out(self, action: actions.Action) -> None:
+        match action:
+            case actions.CreateJob():
+                assert self.job is None, "a second Job"
+                template = self.snapshot().template_hash
+                self.job = snap.Job(f"j{self._serial}", names.MANAGED_BY, True, template)
+            case actions.DeleteJob():
+                self.job = None
+                self.departed += [pod for pod in self.pods.values()]
+                self.pods.clear()
+            case actions.SuspendJob(suspend):
+                assert self.job is not None
+                self.job = dataclasses.replace(self.job, suspended=suspend)
+            case actions.ReportJob():
+                self._report(action)
+            case actions.CreatePod(overlay):
+                self._create(overlay)
+            case actions.DeletePod(name, uid, grace):
+                self._delete(name, uid, grace)
+            case actions.SayGo(name, attempt_id):
+                self._change(name, go=attempt_id)
+            case actions.DeleteSelf():
+                self.deleted = True
+            case actions.EnsureService():
+                pass
+
+    def _report(self, report: actions.ReportJob) -> None:
+        assert self.job is not None
+        assert self.job.suspended != report.started, "a Job has a start time unless it is suspended"
+        if report.outcome:
+            assert report.active == report.terminating == report.ready == 0
+            assert all(pod.ended for pod in self.pods.values()), "the Job ended before its pods"
+        assert report.ready <= report.active
+        assert report.failed >= self.job.counts[4], "the failed counter went down"
+        self.job = dataclasses.replace(
+            self.job,
+            started=(self.job.started or self.now) if report.started else None,
+            finished=report.outcome is not None,
+            counts=(report.active, report.ready, report.terminating, report.succeeded, report.failed),
+        )
+
+    def _create(self, overlay: actions.Overlay) -> None:
+        name = names.pod_name("tr", overlay.index, overlay.attempt)
+        assert name not in self.pods, f"{name} was created twice"
+        self.overlays[name] = overlay
+        self.pods[name] = snap.Pod(
+            name=name,
+            uid=f"p{len(self.overlays)}-{self._serial}",
+            index=overlay.index,
+            attempt=overlay.attempt,
+            attempt_id=overlay.attempt_id,
+            created=self.now,
+            grace=float(overlay.grace),
+            go=overlay.attempt_id if overlay.go else "",
+        )
+
+    def _delete(self, name: str, uid: str, grace: int | None) -> None:
+        pod = self.pods.get(name)
+        if pod is None or pod.uid != uid:
+            return
+        if grace == 0 or pod.ended or not pod.node:
+            self.remove(name)
+            return
+        seconds = pod.grace if grace is None else float(grace)
+        if pod.deleting is None:
+            self._change(name, deleting=self.now + dt.timedelta(seconds=seconds), grace=seconds)
+
+    # What everybody else does.
+
+    def _change(self, name: str, **changes: object) -> None:
+        self.pods[name] = dataclasses.replace(self.pods[name], **changes)  # type: ignore[arg-type]
+
+    def remove(self, name: str) -> None:
+        """The pod object goes."""
+        self.departed.append(self.pods.pop(name))
+
+    def bind(self, name: str, node: str) -> None:
+        self._change(name, node=node)
+
+    def run(self, name: str) -> None:
+        self._change(name, phase="Running", running=True)
+
+    def run_all(self) -> None:
+        """Every pending pod of the current attempt is bound (floor first to `od`) and runs."""
+        spots = [node.name for node in self.nodes.values() if node.capacity is clouds.Capacity.SPOT]
+        good = [one for one in spots if self._usable(one)]
+        for pod in list(self.pods.values()):
+            if pod.phase == "Pending" and pod.deleting is None:
+                floor = self.overlays[pod.name].floor
+                self.bind(pod.name, "od" if floor else good[pod.index % len(good)])
+                self.run(pod.name)
+
+    def _usable(self, name: str) -> bool:
+        node = self.nodes[name]
+        return node.ready and not node.notice and not node.unschedulable
+
+    def end(self, name: str, code: int, reason: str = "", said: snap.Words | None = None) -> None:
+        """Its containers end; a pod under deletion goes with them, as with a kubelet."""
+        text = reason or ("Completed" if code == 0 else "Error")
+        self._change(
+            name,
+            phase="Succeeded" if code == 0 else "Failed",
+            running=False,
+            exit=snap.Exit(code, text, self.now, reason == "OOMKilled"),
+            said=said,
+        )
+        if self.pods[name].deleting is not None:
+            self.remove(name)
+
+    def evict(self, name: str, reason: str = "EvictionByEvictionAPI") -> None:
+        """The Eviction API, or another disruption."""
+        pod = self.pods[name]
+        self._change(name, disruption=reason, deleting=self.now + dt.timedelta(seconds=pod.grace))
+
+    def delete(self, name: str) -> None:
+        """A plain DELETE by somebody."""
+        self._delete(name, self.pods[name].uid, None)
+
+    def change_node(self, name: str, **changes: object) -> None:
+        self.nodes[name] = dataclasses.replace(self.nodes[name], **changes)  # type: ignore[arg-type]
+
+    def silence(self, name: str) -> None:
+        """Kubernetes says NotReady."""
+        self.change_node(name, ready=False, ready_since=self.now)
+
+    def pass_time(self, seconds: float) -> None:
+        self.now += dt.timedelta(seconds=seconds)
+
+    # What stories ask.
+
+    def names_of(self, attempt: int) -> list[str]:
+        return sorted(pod.name for pod in self.pods.values() if pod.attempt == attempt)
+
+    def pod(self, index: int) -> snap.Pod:
+        """The pod of that index in the current attempt."""
+        return self.snapshot().current[index]
+
+    def running(self) -> "Cluster":
+        """Up to an attempt whose workers all run."""
+        self.settle()
+        self.run_all()
+        self.settle()
+        assert self.status.phase is status.Phase.RUNNING
+        return self
+
+    def recovered(self) -> "Cluster":
+        """Old workers end as asked, and the new attempt's all run."""
+        for _ in range(3):
+            self.settle()
+            for pod in list(self.pods.values()):
+                if pod.deleting is not None and self._usable_or_gone(pod):
+                    self.end(pod.name, 143)
+            self.settle()
+            self.run_all()
+        self.settle()
+        return self
+
+    def _usable_or_gone(self, pod: snap.Pod) -> bool:
+        node = self.nodes.get(pod.node)
+        return node is not None and node.ready
