@@ -51,7 +51,7 @@ def write(archive: Path, reference: str, config: Mapping[str, Any], layers: Sequ
         "os": "linux",
         "config": config,
         # buildah counts the layers of a base by its history.
-        "history": [{"created_by": "lab"} for _ in layers],
+        "history": [{"created_by": "lab"} for _ in digests],
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}" for digest in digests]},
     }
     body = json.dumps(description).encode()

@@ -12,6 +12,7 @@ from lab import (
     clock,
     config,
     controlplane,
+    fleet,
     golden,
     images,
     kwok,
@@ -19,7 +20,6 @@ from lab import (
     node,
     packages,
     preflight,
-    process,
     shell,
     state,
     store,
@@ -29,8 +29,6 @@ from lab.config import Addresses, Config
 from lab.errors import LabError
 from lab.kwok import FakeNode
 from lab.node_files import Machine
-
-GPU = "nvidia.com/gpu"
 
 
 class Lab:
@@ -73,9 +71,8 @@ class Lab:
         return self.state.started()
 
     def running(self) -> bool:
-        """Whether it was started to the end and all of its host processes live."""
-        parts = (controlplane.running, store.running, kwok.running)
-        return self.config() is not None and all(part(self.state) for part in parts)
+        """Whether it was started to the end and its API server lives."""
+        return self.config() is not None and controlplane.running(self.state)
 
     # -- up and down ------------------------------------------------------------------------------
 
@@ -121,25 +118,27 @@ class Lab:
 
     def _start(self, wanted: Config, programs: Mapping[str, Path]) -> None:
         preflight.check_network(self.addresses)
-        shutil.rmtree(self.state.etcd, ignore_errors=True)
+        for folder in (self.state.etcd, self.state.folder / "nodes"):
+            shutil.rmtree(folder, ignore_errors=True)
         self.state.prepare()
         self._link(programs)
         network.add_bridge(self.addresses, self.state.folder / "ip_forward")
         controlplane.start(self.state, wanted.timings)
         store.start(self.state)
         kwok.start(self.state)
-        for machine in self._machines(wanted):
-            node.start(machine, len(wanted.nodes), wanted.timings)
-        self._wait_ready(self._machines(wanted))
+        fleet.start(self.api, wanted, fleet.machines(self.state, wanted))
         self.wait_namespace("default")
         self.state.save(wanted)
 
     def _again(self, wanted: Config) -> str:
         if wanted != self.config():
             raise LabError(f"lab {self.name} runs with another configuration: `python -m lab down` first")
-        machines = self._machines(wanted)
-        healed = [machine.spec.name for machine in machines if self._heal(machine, wanted)]
-        self._wait_ready(machines)
+        healed = controlplane.heal(self.state, wanted.timings)
+        for part in (store, kwok):
+            if not part.running(self.state):
+                part.start(self.state)
+                healed.append(part.NAME)
+        healed += fleet.heal(self.api, wanted, self.state)
         also = f"; brought back: {', '.join(healed)}" if healed else ""
         return f"lab {self.name} is already up{also}"
 
@@ -147,9 +146,9 @@ class Lab:
         """Remove every trace of this lab from the kernel, whether it runs or was killed."""
         before = self.config() or Config()
         self.state.forget()
-        self._kill_machines()
-        for machine in self._machines(before):
-            node.kill(machine)
+        fleet.kill_all(self.state)
+        for machine in fleet.machines(self.state, before):
+            node.clear(machine)
         kwok.stop(self.state)
         store.stop(self.state)
         controlplane.stop(self.state)
@@ -157,19 +156,6 @@ class Lab:
         last = not [name for name in state.slots() if name != self.name and state.State(name).started()]
         network.remove_bridge(self.addresses, self.state.folder / "ip_forward", last=last)
         cgroups.remove(self.addresses.cgroup)
-
-    def _kill_machines(self) -> None:
-        """End all machines at once, also those whose files were lost: by their control groups."""
-
-        def dead() -> bool:
-            alive = cgroups.processes(self.addresses.cgroup)
-            for pid in alive:
-                process.kill(pid)
-            return not alive
-
-        clock.wait_for(f"the end of all machines of lab {self.name}", dead, seconds=20, every=0.05)
-        for path in self.state.pids.glob("node-*"):
-            path.unlink()
 
     def _link(self, programs: Mapping[str, Path]) -> None:
         shutil.rmtree(self.state.bin)
@@ -187,16 +173,17 @@ class Lab:
     def node_start(self, name: str, *, wipe: bool = False) -> None:
         """Start a machine that was killed and wait until it is Ready and schedulable.
 
-        It has its old disk; with `wipe` an empty one, as a new machine of the same name.
+        It has its old disk; with `wipe` an empty one, as a new machine of the same name. One that
+        runs is only made schedulable.
         """
         with self.state.locked():
-            machine, wanted = self._machine(name), self._config()
+            machine = self._machine(name)
             if node.init_pid(machine) is None:
                 if wipe:
                     node.wipe(machine)
-                node.start(machine, len(wanted.nodes), wanted.timings)
-            self._schedulable(name)
-            self._wait_ready([machine])
+                fleet.start(self.api, self._config(), [machine])
+            fleet.schedulable(self.api, name)
+            fleet.wait_ready(self.api, {name: ""})
 
     def node_drain(self, name: str, *, timeout: float = 120) -> None:
         """Cordon the node and evict its pods through the Eviction API; returns when they are gone."""
@@ -222,9 +209,7 @@ class Lab:
         for fake in wanted:
             kwok.add(self.api, fake)
         names = {fake.name for fake in wanted}
-        clock.wait_for(
-            f"fake nodes {', '.join(sorted(names))} Ready", lambda: names <= self._ready(), seconds=30
-        )
+        clock.wait_for(f"fake nodes {sorted(names)} Ready", lambda: names <= self._ready(), seconds=30)
 
     def remove_fake_nodes(self, names: Iterable[str]) -> None:
         """Delete nodes that `add_fake_nodes` made."""
@@ -236,48 +221,11 @@ class Lab:
             raise LabError(f"lab {self.name} is down: `python -m lab up` starts it")
         return started
 
-    def _machines(self, wanted: Config) -> list[Machine]:
-        return [Machine(self.state, spec, index) for index, spec in enumerate(wanted.nodes)]
-
     def _machine(self, name: str) -> Machine:
-        machines = {machine.spec.name: machine for machine in self._machines(self._config())}
-        if name not in machines:
-            raise LabError(f"lab {self.name} has no node {name!r}; it has {', '.join(machines)}")
-        return machines[name]
+        return fleet.machine(self.state, self._config(), name)
 
-    def _heal(self, machine: Machine, wanted: Config) -> bool:
-        """Start a dead machine (or one whose Node object is gone) anew; True when that was needed."""
-        name = machine.spec.name
-        known = self.api.get(f"/api/v1/nodes/{name}").ok
-        healthy = known and node.init_pid(machine) is not None
-        if not healthy:
-            node.kill(machine)
-            node.start(machine, len(wanted.nodes), wanted.timings)
-        network.cable(self.addresses, machine.index, plugged=True)
-        if known:
-            self._schedulable(name)
-        return not healthy
-
-    def _schedulable(self, name: str) -> None:
-        self.api.merge(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": None}}).expect(
-            f"uncordoning {name}"
-        )
-
-    def _wait_ready(self, machines: Iterable[Machine]) -> None:
-        """Wait until the nodes are Ready with their GPUs, and give them the images added meanwhile."""
-        machines = list(machines)
-        names = {machine.spec.name for machine in machines}
-        unpatched = set(names)
-
-        def ready() -> bool:
-            for name in sorted(unpatched):
-                if self.api.merge(f"/api/v1/nodes/{name}/status", node.gpu_patch()).ok:
-                    unpatched.discard(name)
-            return not unpatched and names <= self._ready(with_gpus=True)
-
-        clock.wait_for(f"nodes {', '.join(sorted(names))} Ready", ready, seconds=90)
-        for machine in machines:
-            node.load_images(machine)
+    def _ready(self) -> set[str]:
+        return {name for name, item in fleet.nodes(self.api).items() if fleet.is_ready(item)}
 
     # -- objects and images -----------------------------------------------------------------------
 
@@ -305,12 +253,12 @@ class Lab:
         """Give an image archive to the machines that run, and to all that start later."""
         golden.add(archive.describe(tar))
         started = self.config()
-        for machine in self._machines(started) if started else []:
+        for machine in fleet.machines(self.state, started) if started else []:
             if node.init_pid(machine) is not None:
                 node.load_images(machine)
 
     def status(self) -> list[dict[str, Any]]:
-        """One row for each node: name, capacity, zone, machine (running or dead), Ready."""
+        """One row for each node: name, capacity, zone, machine (running or dead), ready."""
         ready = self._ready() if self.running() else set()
         return [
             {
@@ -320,21 +268,5 @@ class Lab:
                 "machine": "dead" if node.init_pid(machine) is None else "running",
                 "ready": machine.spec.name in ready,
             }
-            for machine in self._machines(self._config())
+            for machine in fleet.machines(self.state, self._config())
         ]
-
-    def _ready(self, *, with_gpus: bool = False) -> set[str]:
-        items = self.api.get("/api/v1/nodes").expect("listing nodes")["items"]
-        return {item["metadata"]["name"] for item in items if is_ready(item, with_gpus=with_gpus)}
-
-
-def is_ready(item: Mapping[str, Any], *, with_gpus: bool = False) -> bool:
-    """Whether a Node object says that pods (with GPUs) can start there now."""
-    status = item.get("status", {})
-    conditions = {entry["type"]: entry["status"] for entry in status.get("conditions", [])}
-    blocked = any(taint["key"].startswith("node.kubernetes.io/") for taint in item["spec"].get("taints", []))
-    return (
-        conditions.get("Ready") == "True"
-        and not blocked
-        and (not with_gpus or GPU in status.get("allocatable", {}))
-    )

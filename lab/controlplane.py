@@ -37,9 +37,22 @@ def start(state: State, timings: Timings) -> None:
     _launch(state, "kube-apiserver", _apiserver(state))
     server = api(state)
     wait_ready(state, "kube-apiserver", lambda: server.get("/readyz").ok, seconds=60)
-    _launch(state, "kube-controller-manager", _controller_manager(state, timings))
-    _launch(state, "kube-scheduler", _scheduler(state))
-    _start_dns(state, server)
+    for path, document in dns_objects(state.addresses.dns, state.addresses.gateway):
+        server.apply(path, document)
+    heal(state, timings)
+
+
+def heal(state: State, timings: Timings) -> list[str]:
+    """Start those clients of the API server that do not run; returns their names."""
+    wanted = {
+        "kube-controller-manager": _controller_manager(state, timings),
+        "kube-scheduler": _scheduler(state),
+        "coredns": _coredns(state),
+    }
+    dead = [name for name in wanted if process.find(state.pids / name) is None]
+    for name in dead:
+        _launch(state, name, wanted[name])
+    return dead
 
 
 def stop(state: State) -> None:
@@ -49,8 +62,8 @@ def stop(state: State) -> None:
 
 
 def running(state: State) -> bool:
-    """Whether every process of the control plane lives."""
-    return all(process.find(state.pids / name) for name, _ in STOPPING)
+    """Whether the API server and its storage live; the others can be started again beside them."""
+    return all(process.find(state.pids / name) for name in ("etcd", "kube-apiserver"))
 
 
 def wait_ready(state: State, name: str, probe: Any, *, seconds: float) -> None:
@@ -175,12 +188,10 @@ _COREFILE = """\
 """
 
 
-def _start_dns(state: State, server: Api) -> None:
+def _coredns(state: State) -> list[shell.Word]:
     corefile = state.folder / "Corefile"
     corefile.write_text(_COREFILE.format(gateway=state.addresses.gateway, kubeconfig=state.admin))
-    _launch(state, "coredns", ["-conf", corefile])
-    for path, document in dns_objects(state.addresses.dns, state.addresses.gateway):
-        server.apply(path, document)
+    return ["-conf", corefile]
 
 
 def dns_objects(cluster_ip: str, address: str) -> list[tuple[str, dict[str, Any]]]:

@@ -9,6 +9,7 @@ from lab import archive, build, buildah, clock, context, locks, node_files, shel
 from lab.archive import Image
 
 BASE = "docker.io/library/python:3.11-slim-bookworm"
+_EDITION = 2  # of how the archives are written: another number makes them anew
 _SUITE = "bookworm"
 # python-is-python3: the official image has `python` too, though below /usr/local/bin.
 _PACKAGES = ("ca-certificates", "python3", "python3-venv", "python-is-python3")
@@ -24,7 +25,7 @@ def folder() -> Path:
 
 def pause(program: Path) -> Image:
     """The image of the container that holds a pod's namespaces."""
-    target = folder() / f"pause-{program.parent.name}.tar"
+    target = folder() / f"{program.parent.name}-{_EDITION}.tar"
     if not target.exists():
         with tempfile.TemporaryDirectory() as scratch:
             layer = Path(scratch, "layer.tar")
@@ -35,7 +36,7 @@ def pause(program: Path) -> Image:
 
 def base() -> Image:
     """Debian's Python under the name of the official image; 1 to 2 minutes the first time."""
-    recipe = repr((_SUITE, _PACKAGES, _LEFT_OUT)).encode()
+    recipe = repr((_EDITION, _SUITE, _PACKAGES, _LEFT_OUT)).encode()
     target = folder() / f"base-{hashlib.sha256(recipe).hexdigest()[:12]}.tar"
     with locks.held(folder() / "lock"):
         if not target.exists():

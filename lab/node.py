@@ -57,19 +57,12 @@ def init_pid(machine: Machine) -> int | None:
 
 def kill(machine: Machine) -> None:
     """Sudden death: no process of it gets to do anything more. Its disk and its Node object stay."""
-    if shoot(machine):
+    if (pid := init_pid(machine)) is not None:
+        process.kill(pid)
         # The parent of PID 1 ends when the kernel has ended all the others.
         clock.poll(lambda: process.find(machine.pid_file) is None, seconds=15, every=0.02)
     process.stop(machine.pid_file, grace=0)
     clear(machine)
-
-
-def shoot(machine: Machine) -> bool:
-    """Begin its death without waiting for it; False when it does not run."""
-    if (pid := init_pid(machine)) is None:
-        return False
-    process.kill(pid)
-    return True
 
 
 def clear(machine: Machine) -> None:

@@ -154,8 +154,7 @@ def test_object_store_keeps_its_objects_when_it_is_killed(lab: Lab) -> None:
     try:
         client.put_object(Bucket="lab-durable", Key="k", Body=b"v", IfNoneMatch="*")
         process.stop(lab.state.pids / "versitygw", grace=0)
-        assert lab.running() is False
-        lab.up()
+        assert lab.up() == "lab main is already up; brought back: versitygw"
         assert client.get_object(Bucket="lab-durable", Key="k")["Body"].read() == b"v"
         with pytest.raises(client.exceptions.ClientError, match="PreconditionFailed"):
             client.put_object(Bucket="lab-durable", Key="k", Body=b"w", IfNoneMatch="*")
@@ -218,11 +217,14 @@ def test_killed_machine_goes_silent_and_comes_back_with_its_disk(
     assert get(lab, "default", "node", victim)["status"]["allocatable"]["nvidia.com/gpu"] == "4"
 
 
-def test_up_starts_dead_machines_again(lab: Lab, victim: str) -> None:
+def test_up_starts_dead_machines_and_ends_cuts_and_cordons(lab: Lab, victim: str) -> None:
     """The lab is brought to the state that is wanted."""
+    lab.node_cut("spot-3")
+    lab.kubectl("cordon", "spot-1")
     lab.node_kill(victim)
     assert lab.up() == f"lab main is already up; brought back: {victim}"
-    assert node_ready(lab, victim) == "True"
+    assert [node_ready(lab, name) for name in (victim, "spot-3")] == ["True", "True"]
+    assert "unschedulable" not in get(lab, "default", "node", "spot-1")["spec"]
 
 
 def test_up_on_a_running_lab_says_so(lab: Lab) -> None:

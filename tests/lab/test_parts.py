@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lab import __main__, clock, cluster, controlplane, kubeconfig, kwok, packages, preflight, process, shell
+from lab import __main__, clock, controlplane, fleet, kubeconfig, kwok, packages, preflight, process, shell
 from lab.errors import LabError
 from lab.kwok import FakeNode
 
@@ -202,4 +202,4 @@ def test_node_is_ready_for_pods_with_gpus(
         "spec": {"taints": taints},
         "status": {"conditions": [{"type": "Ready", "status": ready}], "allocatable": allocatable},
     }
-    assert cluster.is_ready(json.loads(json.dumps(item)), with_gpus=True) is expected
+    assert fleet.is_ready(json.loads(json.dumps(item)), with_gpus=True) is expected
