@@ -1,0 +1,163 @@
+"""How a run begins: it waits for its release, takes its place in the lineage and loads what it may.
+
+Rank 0 looks, chooses and claims; every rank fetches its part, and a checkpoint counts only when all of
+them have theirs unharmed. Otherwise they go on to the next best together.
+"""
+
+import contextlib
+import dataclasses
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spottrain import errors
+from spottrain.checkpoint import claim, layout, lineage, manifest, store, transfer, view
+from spottrain.train import peers, release, settings
+from spottrain.train.clock import Clock
+from spottrain.train.log import Log
+
+# What the ranks tell each other about a download, the worst counts.
+_FINE, _DAMAGED, _FAILED = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Restored:
+    """Where a run begins. `step`: the one it goes on from, None for a fresh start.
+
+    `exposure`: seconds since this job's first claim; `interruptions`: how many attempts it had before
+    this one.
+    """
+
+    record: lineage.Record
+    step: int | None
+    exposure: float
+    interruptions: int
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """What rank 0 tells the others after its claim."""
+
+    seq: int
+    record: str
+    exposure: float
+    interruptions: int
+
+
+class Restorer:
+    """One run's beginning."""
+
+    def __init__(
+        self, line: peers.Peers, place: store.Store, told: settings.Settings, clock: Clock, log: Log
+    ) -> None:
+        self._peers = line
+        self._store = place
+        self._told = told
+        self._clock = clock
+        self._log = log
+        self._me = told.claimant(settings.draw_attempt_id())
+        self._claimed: claim.Claim | None = None
+        self._candidates: Iterator[manifest.Commit | view.Skipped] = iter(())
+
+    def restore(self, load: Callable[[Path], None], stopped: Callable[[], bool]) -> Restored | None:
+        """Claim and load. None when `stopped` said so before there was anything to claim."""
+        answer = peers.lead(self._peers, lambda: self._begin(stopped))
+        if answer is None:
+            return None
+        begun = _Begun(**answer)
+        record = lineage.decode(begun.record.encode(), begun.seq)
+        commit = self._load_best(load)
+        self._tell(record, commit)
+        return Restored(record, commit.step if commit else None, begun.exposure, begun.interruptions)
+
+    def _begin(self, stopped: Callable[[], bool]) -> Any:
+        if self._told.go_file is not None:
+            release.wait(self._told.go_file, self._me.attempt_id, self._clock, stopped)
+        if stopped():
+            return None
+        now = self._clock.unix()
+        claimed = claim.claim(self._store, self._me, now=now, skipped=self._skip)
+        self._claimed = claimed
+        self._candidates = view.sound(self._store, claimed.view, claimed.trail)
+        ours = [r for r in claimed.records.values() if r.job_uid == self._me.job_uid and self._me.job_uid]
+        first = min((r.time for r in ours), default=now)
+        begun = _Begun(
+            seq=claimed.record.seq,
+            record=claimed.record.encode().decode(),
+            exposure=max(now - first, 0.0),
+            interruptions=max(len(ours) - 1, 0),
+        )
+        return dataclasses.asdict(begun)
+
+    def _load_best(self, load: Callable[[Path], None]) -> manifest.Commit | None:
+        while (found := peers.lead(self._peers, self._next)) is not None:
+            directory = layout.parse_step_dir(found["directory"])
+            commit = directory and manifest.decode(found["commit"].encode(), directory)
+            if not isinstance(commit, manifest.Commit):
+                raise errors.CheckpointError(f"rank 0 sent a commit that is none: {commit}")
+            with _scratch(self._told.scratch) as folder:
+                if self._fetched(commit, folder):
+                    load(folder)
+                    return commit
+        return None
+
+    def _next(self) -> Any:
+        """The next sound commit of the trail, as JSON; None for a fresh start, if that is allowed now."""
+        for found in self._candidates:
+            if isinstance(found, manifest.Commit):
+                return {"directory": found.directory.name, "commit": found.encode().decode()}
+            self._skip(found)
+        if self._claimed is not None and self._claimed.trail:
+            claim.refuse_unless_fresh(self._me, self._claimed.trail)
+        return None
+
+    def _fetched(self, commit: manifest.Commit, folder: Path) -> bool:
+        """Whether every rank has its part; raises on every rank when one could not read the store."""
+        mine, failure = _FINE, None
+        try:
+            problem = transfer.download(self._store, commit, self._peers.rank, folder)
+        except errors.StoreError as error:
+            problem, failure = None, error
+            mine = _FAILED
+        if problem:
+            mine = _DAMAGED
+            self._skip(view.Skipped(commit.directory, problem))
+        worst = self._peers.steps.agree([mine])[0]
+        if failure is not None:
+            raise failure
+        if worst == _FAILED:
+            raise errors.StoreUnavailable(f"another rank could not read {commit.directory.name}")
+        return worst == _FINE
+
+    def _skip(self, skipped: view.Skipped) -> None:
+        name = skipped.directory.name
+        self._log.warning(
+            "skipped",
+            f"skipping checkpoint {name}: {skipped.reason}",
+            step=skipped.directory.step,
+            commit=name,
+        )
+
+    def _tell(self, record: lineage.Record, commit: manifest.Commit | None) -> None:
+        if self._peers.rank != 0:
+            return
+        fields = {"attempt": record.attempt, "attempt_id": record.attempt_id, "claim": record.seq}
+        if commit is None:
+            sentence = f"fresh start at step 0: no checkpoint to go on from under {self._store.uri}"
+            self._log.info("fresh", sentence, **fields)
+            return
+        name = commit.directory.name
+        sentence = f"resumed from step {commit.step} (attempt {record.attempt}, commit {name})"
+        self._log.info("resumed", sentence, step=commit.step, commit=name, **fields)
+
+
+@contextlib.contextmanager
+def _scratch(parent: Path | None) -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="spottrain-", dir=parent))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,393 @@
+"""`spottrain.session()`: restore, save, and stop together with the other ranks.
+
+    with spottrain.session() as run:
+        first = run.restore(load)                 # load(folder); 0 when there is nothing to restore
+        for step in range(first, total):
+            train_step() if run.should_save(step):             # an interval is over, or a stop: the same
+            answer on every rank
+                run.save(step, write)             # write(folder); upload and commit in the background
+            if run.stopping:
+                break                             # the process will end with 75, so nobody takes it for done
+
+A step's number is that of the loop: `save(step)` is called when step `step` is done, and `restore`
+returns the number after the one that was saved.
+"""
+
+import contextlib
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from spottrain import errors
+from spottrain.checkpoint import layout, location
+from spottrain.train import pace, peers, restore, saver, settings, signals, termination, watchdog
+from spottrain.train.clock import Clock, SystemClock
+from spottrain.train.log import Log
+
+PREEMPTED_EXIT = 75
+# How long a save that waits for other ranks is waited for when they have stopped answering.
+_PATIENCE_SECONDS = 2.0
+
+Load = Callable[[Path], None]
+Write = Callable[[Path], None]
+
+
+class Tracked(Protocol):
+    """State that can be written to a folder and loaded from it, see `Run.track`."""
+
+    def write(self, folder: Path) -> None:
+        """Write this rank's part."""
+
+    def load(self, folder: Path) -> None:
+        """Load what `write` wrote."""
+
+
+@dataclass(frozen=True)
+class _Agreement:
+    """What the ranks tell each other at the end of a step: integers, of which all get the largest."""
+
+    stop: int = 0
+    """Rank + 1 of a rank that was told to stop."""
+    stale: int = 0
+    save: int = 0
+    nonce: int = 0
+    gap: int = 0
+    step: int = 0
+    minus_step: int = 0
+
+    @classmethod
+    def of(cls, values: list[int]) -> Self:
+        return cls(*values)
+
+    def values(self) -> list[int]:
+        return [self.stop, self.stale, self.save, self.nonce, self.gap, self.step, self.minus_step]
+
+
+class Run:
+    """One process's part in one attempt. Made by `session()`; a context manager."""
+
+    def __init__(self, told: settings.Settings, env: Mapping[str, str], clock: Clock) -> None:
+        self._told = told
+        self._env = env
+        self._clock = clock
+        self._log = Log(clock)
+        self._signal = signals.StopSignal(clock, self._on_signal)
+        self._peers = peers.ALONE
+        self._watchdog = watchdog.Watchdog(
+            clock,
+            grace=told.grace,
+            alone=lambda: self._peers.world == 1,
+            limit=self._agreement_limit,
+            give_up=self._give_up,
+        )
+        self._pacer = pace.Pacer(fixed=told.interval, nodes=told.workers, exposure=0.0, interruptions=0)
+        self._saver: saver.Saver | None = None
+        self._tracked: Tracked | None = None
+        self._resumed_from: int | None = None
+        self._step: int | None = None
+        self._last: saver.Verdict | None = None
+        self._blocked = 0.0
+        self._confer_in = 1
+        self._nonce = ""
+        self._stopping = False
+        self._complete = False
+
+    @property
+    def stopping(self) -> bool:
+        """Whether all ranks have agreed to stop: leave the loop, the `with` block does the rest."""
+        return self._stopping
+
+    @property
+    def rank(self) -> int:
+        """This process's number among all ranks."""
+        return self._peers.rank
+
+    def track(self, *, data: Any = None, **objects: Any) -> None:
+        """Save and restore these objects with state_dict and load_state_dict, and the random generators.
+
+        `objects` (model, optimizer, scheduler, …) are alike on every rank and are written by rank 0;
+        `data`, such as a stateful data loader, has a position of its own on each rank. See
+        `train.torch.State`.
+        """
+        from spottrain.train import torch
+
+        self._tracked = torch.State(self._peers.rank, data=data, objects=objects, log=self._log)
+
+    def restore(self, load: Load | None = None) -> int:
+        """Load the newest checkpoint this attempt may take; the number of the first step to do, 0 for none.
+
+        `load(folder)` gets a folder with what `write` wrote: rank 0's files, and this rank's own over them.
+        Without it, what was given to `track`. Raises StoreError, NoSuchStep, AllBroken, LineageBroken,
+        StaleAttempt or NotReleased rather than start from nothing by mistake.
+        """
+        place = location.open_store(self._told.location)
+        restorer = restore.Restorer(self._peers, place, self._told, self._clock, self._log)
+        restored = restorer.restore(load or self._required().load, lambda: self._signal.seen)
+        if restored is None or self._peers.steps.agree([int(self._signal.seen)])[0]:
+            self._resumed_from = restored.step if restored else None
+            self._stop("SIGTERM before the first step")
+            raise SystemExit(PREEMPTED_EXIT)
+        self._resumed_from = restored.step
+        kept = saver.Place(place, restored.record, self._told.keep)
+        self._saver = saver.Saver(self._peers, kept, self._clock, self._log)
+        self._pacer = pace.Pacer(
+            fixed=self._told.interval,
+            nodes=self._told.workers,
+            exposure=restored.exposure,
+            interruptions=restored.interruptions,
+        )
+        self._pacer.begin(self._clock.monotonic())
+        return 0 if restored.step is None else restored.step + 1
+
+    def steps(self, total: int) -> Iterator[int]:
+        """The steps still to do of `total`, with restoring, saving and stopping done in between.
+
+        What was given to `track` is saved. The last step is always saved, so that a worker that starts
+        once more finds its work done.
+        """
+        tracked = self._required()
+        for step in range(self.restore(tracked.load), total):
+            yield step
+            last = step == total - 1
+            if self.should_save(step) or last:
+                self.save(step, tracked.write)
+            if self._stopping and not last:
+                raise SystemExit(PREEMPTED_EXIT)
+        self._complete = True
+
+    def should_save(self, step: int) -> bool:
+        """On every rank, when step `step` is done: True on every rank when a save is due, or a stop."""
+        self._required_saver()
+        self._note_step(step)
+        self._confer_in -= 1
+        if self._stopping or self._confer_in > 0:
+            return False
+        said = self._confer(step)
+        self._confer_in, self._nonce = max(said.gap, 1), f"{said.nonce:016x}"
+        if said.stale:
+            self._settle()
+            raise errors.StaleAttempt("another rank met a newer attempt on this checkpoint URI")
+        if said.stop:
+            self._stop(f"SIGTERM (rank {said.stop - 1})")
+        return bool(said.stop or said.save)
+
+    def save(self, step: int, write: Write | None = None) -> None:
+        """Save the state after step `step`; on every rank. Training goes on as soon as `write` has returned.
+
+        `write(folder)` writes this rank's files. Rank 0's are what every rank gets when it loads; the
+        others write what is theirs alone, under the same names if they like. Without it, what was given
+        to `track`. Waits for the save before this one, and raises StaleAttempt if that met a newer
+        attempt.
+        """
+        background = self._required_saver()
+        self._settle()
+        nonce = self._nonce or peers.lead(self._peers, _draw_nonce)
+        self._nonce = ""
+        begun = self._clock.monotonic()
+        folder = Path(tempfile.mkdtemp(prefix="spottrain-", dir=self._told.scratch))
+        try:
+            (write or self._required().write)(folder)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        self._blocked = self._clock.monotonic() - begun
+        self._pacer.save_begun(begun)
+        directory = layout.StepDir(step, background.attempt_id, nonce)
+        background.submit(saver.Job(directory, folder, begun, prune=not self._stopping))
+
+    def __enter__(self) -> Self:
+        self._signal.install()
+        try:
+            self._watchdog.start()
+            self._peers = peers.connect(self._env, workers=self._told.workers)
+        except BaseException:
+            self._close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if error is None:
+                self._end()
+            elif isinstance(error, SystemExit) and self._stopping:
+                self._end_preempted()
+            else:
+                self._end_badly(error)
+        except (errors.PeerLost, errors.StaleAttempt) as late:
+            self._end_badly(late)
+            raise
+        finally:
+            self._close()
+
+    def _end(self) -> None:
+        """The block was left at its end."""
+        unasked = not self._stopping and not self._complete
+        if unasked and self._peers.steps.agree([int(self._signal.seen)])[0]:
+            # The program may have left its loop because of the signal: only it knows, so this is no success.
+            self._stop("SIGTERM")
+        if self._stopping and not self._complete:
+            self._end_preempted()
+            raise SystemExit(PREEMPTED_EXIT)
+        verdict = self._settle()
+        if verdict is not None and not verdict.committed:
+            raise errors.CheckpointError(f"the last save, of step {verdict.step}, failed: {verdict.problem}")
+        self._farewell()
+        self._say(termination.FINISHED)
+        self._watchdog.dismiss()
+
+    def _end_preempted(self) -> None:
+        """All ranks know of the stop. The watchdog stays awake: what follows may hang."""
+        self._settle()
+        self._farewell()
+        self._say(termination.PREEMPTED)
+        self._log.flush()
+
+    def _end_badly(self, error: BaseException) -> None:
+        """An exception left the block: our own, the program's, or a collective's because a peer is gone."""
+        if isinstance(error, errors.StaleAttempt):
+            self._log.error("stale", str(error), step=self._step)
+            self._say(termination.STALE)
+            self._watchdog.dismiss()
+            return
+        if self._peers.world > 1 and isinstance(error, (RuntimeError, errors.PeerLost)):
+            # A peer's death often comes a moment before the news that explains it.
+            self._signal.wait(self._agreement_limit())
+        if self._signal.seen or self._stopping:
+            self._give_up(f"{type(error).__name__}: {error}", self._told.grace)
+        if self._saver is not None:
+            self._saver.finish_or_abandon(seconds=self._told.grace, patience=_PATIENCE_SECONDS)
+        self._watchdog.dismiss()
+
+    def _give_up(self, why: str, seconds: float) -> None:
+        """End this process now, as preempted, after at most `seconds` for a save that can still succeed."""
+        self._log.warning("gave-up", f"ending without the other ranks: {why}", step=self._step)
+        if self._saver is not None:
+            self._saver.finish_or_abandon(seconds=seconds, patience=_PATIENCE_SECONDS)
+        self._say(termination.PREEMPTED)
+        self._log.flush()
+        os._exit(PREEMPTED_EXIT)
+
+    def _stop(self, reason: str) -> None:
+        self._stopping = True
+        self._watchdog.stop_agreed()
+        if self._peers.rank == 0:
+            self._log.info("stopping", f"stopping at step {self._step}: {reason}", step=self._step)
+
+    def _on_signal(self, at: float) -> None:
+        self._watchdog.stop_asked(at)
+
+    def _note_step(self, step: int) -> None:
+        self._pacer.step_done(self._clock.monotonic())
+        if self._step is None and self._peers.rank == 0:
+            self._log.info("first-step", f"first step {step} after restore", step=step)
+        self._step = step
+
+    def _confer(self, step: int) -> _Agreement:
+        if self._saver is not None and (verdict := self._saver.collect()) is not None:
+            self._note_verdict(verdict)
+        leads = self._peers.rank == 0
+        due = leads and self._required_saver().idle and self._pacer.due(self._clock.monotonic())
+        mine = _Agreement(
+            stop=self._peers.rank + 1 if self._signal.seen else 0,
+            stale=int(self._last is not None and self._last.stale),
+            save=int(due),
+            nonce=secrets.randbits(62) if leads else 0,
+            gap=self._pacer.gap() if leads else 0,
+            step=step,
+            minus_step=-step,
+        )
+        agreed = _Agreement.of(self._peers.steps.agree(mine.values()))
+        if agreed.step != -agreed.minus_step:
+            raise errors.SpottrainError(
+                f"ranks are at different steps ({-agreed.minus_step} and {agreed.step}): "
+                "should_save(step) must be called on every rank after each step"
+            )
+        return agreed
+
+    def _settle(self) -> saver.Verdict | None:
+        """Wait for the save under way; the newest verdict. StaleAttempt when it met a newer attempt."""
+        if self._saver is not None and (verdict := self._saver.drain()) is not None:
+            self._note_verdict(verdict)
+        if self._last is not None and self._last.stale:
+            raise errors.StaleAttempt(self._last.problem)
+        return self._last
+
+    def _note_verdict(self, verdict: saver.Verdict) -> None:
+        self._last = verdict
+        if verdict.committed:
+            self._pacer.save_done(cost=self._blocked, whole=verdict.seconds)
+        else:
+            self._pacer.save_failed(self._clock.monotonic())
+
+    def _farewell(self) -> None:
+        """No rank ends before all are done: that would break connections, and make torchrun kill the rest."""
+        with contextlib.suppress(errors.PeerLost):
+            self._peers.steps.agree([0])
+
+    def _say(self, state: str) -> None:
+        path = self._told.termination_log
+        if path is None:
+            return
+        saved = self._saver.committed if self._saver else None
+        word = termination.LastWord(
+            state=state,
+            step=self._step if self._step is not None else self._resumed_from,
+            resumed_from=self._resumed_from,
+            saved_step=saved.step if saved else self._resumed_from,
+            save_seconds=saved.seconds if saved else None,
+        )
+        problem = termination.write(path, word)
+        if problem:
+            self._log.warning("no-termination-message", f"could not leave a last word: {problem}")
+
+    def _agreement_limit(self) -> float:
+        return watchdog.agreement_limit(self._pacer.longest_step())
+
+    def _required(self) -> Tracked:
+        if self._tracked is None:
+            raise errors.ConfigError("say what to save: run.track(model=model, optimizer=optimizer, …)")
+        return self._tracked
+
+    def _required_saver(self) -> saver.Saver:
+        if self._saver is None:
+            raise errors.ConfigError("call run.restore(load) before the first step")
+        return self._saver
+
+    def _close(self) -> None:
+        self._signal.uninstall()
+
+
+def session(  # noqa: PLR0913 - all by keyword, each with a default
+    *,
+    uri: str | None = None,
+    endpoint: str | None = None,
+    region: str | None = None,
+    keep: int | None = None,
+    interval: float | str | None = None,
+    restore: str | int | None = None,
+    on_broken: str | None = None,
+) -> Run:
+    """A run, for a `with` block in the main thread; torch.distributed, if used, is to be initialised before.
+
+    `uri`: where checkpoints go, s3://bucket/prefix or file:///directory; `endpoint`, `region`: for stores
+    that speak S3; `keep`: how many checkpoints; `interval`: seconds between saves or "auto"; `restore`:
+    "Latest", "Fresh" or a step's number; `on_broken`: "Stop" or "StartFresh", when every checkpoint is
+    damaged.
+
+    In a SpotTrainingJob the object's settings count, and these fill what it leaves open. ConfigError,
+    with what to set, when something is missing.
+    """
+    arguments = settings.Arguments(uri, endpoint, region, keep, interval, restore, on_broken)
+    return Run(settings.read(os.environ, arguments), os.environ, SystemClock())
+
+
+def _draw_nonce() -> str:
+    return f"{secrets.randbits(62):016x}"

@@ -1,0 +1,52 @@
+"""The last word of a life, which Kubernetes keeps with the container's status (`/dev/termination-log`).
+
+    {"spottrain": 1, "state": "finished|preempted|stale", "step": N, "resumedFrom": N, "savedStep": N,
+    "saveSeconds": S}
+
+`step`: the last step that was done; `resumedFrom` and `savedStep`: as in COMMIT; null where there is none.
+"""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+FORMAT = 1
+FINISHED, PREEMPTED, STALE = "finished", "preempted", "stale"
+
+
+@dataclass(frozen=True)
+class LastWord:
+    """What the message says. `save_seconds`: how long the last save took until it was committed."""
+
+    state: str
+    step: int | None
+    resumed_from: int | None
+    saved_step: int | None
+    save_seconds: float | None
+
+    def encode(self) -> bytes:
+        """The message, far below the 4096 bytes that Kubernetes keeps."""
+        return json.dumps(
+            {
+                "spottrain": FORMAT,
+                "state": self.state,
+                "step": self.step,
+                "resumedFrom": self.resumed_from,
+                "savedStep": self.saved_step,
+                "saveSeconds": None if self.save_seconds is None else round(self.save_seconds, 3),
+            }
+        ).encode()
+
+
+def write(path: Path, word: LastWord) -> str | None:
+    """Write the message over what is there; what went wrong, if something did: it must not end the run."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_TRUNC)
+        try:
+            os.write(handle, word.encode())
+        finally:
+            os.close(handle)
+    except OSError as error:
+        return f"{path}: {error.strerror}"
+    return None
