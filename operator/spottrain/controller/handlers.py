@@ -13,8 +13,13 @@ from spottrain.controller import reconciler
 
 
 def registry(work: reconciler.Reconciler) -> kopf.OperatorRegistry:
-    """One handler. `on.event` sets no finalizer; timers, daemons and `on.delete` would."""
+    """One handler beside the login. `on.event` sets no finalizer; timers, daemons and `on.delete` would."""
     handlers = kopf.OperatorRegistry()
+
+    @kopf.on.login(registry=handlers)
+    def login(**given: Any) -> kopf.ConnectionInfo | None:
+        """The service account, read anew at every login since its token rotates; else the kubeconfig."""
+        return kopf.login_with_service_account(**given) or kopf.login_via_client(**given)
 
     @kopf.on.event(names.GROUP, names.VERSION, names.PLURAL, registry=handlers)
     async def changed(event: kopf.RawEvent, **_: Any) -> None:

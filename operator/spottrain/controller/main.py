@@ -112,8 +112,11 @@ class Operator:
         ]
         try:
             ended, _ = await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
+            if stop.is_set():
+                return  # kopf, on its way out, cancels every task it finds
             for part in ended:
                 part.result()
+                raise RuntimeError(f"{part.get_name()} ended by itself")
         finally:
             stop.set()
             for part in parts:
@@ -143,4 +146,6 @@ def main() -> None:
     """Entry point of the console script."""
     settings = setting.parse(sys.argv[1:], os.environ)
     logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    # kopf logs every event that it hands on; what was done about it is logged by us.
+    logging.getLogger("kopf.objects").setLevel(max(logging.WARNING, logging.root.level))
     asyncio.run(run(settings))

@@ -113,7 +113,7 @@ class Reconciler:
         self._remember(key, snapshot, outcome)
         if outcome.wrote_status:
             self.jobs.put(outcome.raw)
-            self._metrics.saw(_change(snapshot, plan.status))
+        self._metrics.saw(_change(snapshot, plan.status))
         self._plan_next(key, snapshot, plan.wake, outcome)
 
     def _plan_next(

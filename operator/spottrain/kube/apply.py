@@ -64,6 +64,8 @@ class Applier:
         work = _Work(self, raw, snapshot)
         results = await clients.in_parallel(work.act(action) for action in plan.actions)
         for event in plan.events:
+            level = logging.WARNING if event.warning else logging.INFO
+            _log.log(level, "%s/%s: %s: %s", snapshot.namespace, snapshot.name, event.reason, event.message)
             await self._send_event(raw, event, snapshot.now)
         refusal = next((one for one in results if isinstance(one, snap.Refusal)), None)
         waits = [one for one in results if isinstance(one, float)]

@@ -12,7 +12,7 @@ RESTART_SECONDS = (1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1800
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-    """One status write. `before` is what was in the cluster until then."""
+    """One pass. `before` is what was in the cluster until then, `after` what is there now."""
 
     namespace: str
     name: str
@@ -25,6 +25,7 @@ class Metrics:
     """A registry of its own, so that two operators in one process (as in tests) don't share series."""
 
     def __init__(self) -> None:
+        prometheus.disable_created_metrics()  # a second series per counter that nobody reads
         self.registry = prometheus.CollectorRegistry()
         prometheus.ProcessCollector(registry=self.registry)
         job = ("namespace", "job")
@@ -66,7 +67,7 @@ class Metrics:
         self._queue.set(length)
 
     def saw(self, change: Change) -> None:
-        """Count what a status write has recorded; nothing is counted that wasn't."""
+        """Count what a pass has recorded; nothing is counted that wasn't written."""
         self._announce(change.namespace)
         before, after = change.before, change.after
         self._count_reclaims(change)

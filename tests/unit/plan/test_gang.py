@@ -3,10 +3,10 @@
 import datetime as dt
 
 import pytest
+
 from spottrain.api import clouds, conditions, status
 from spottrain.plan import actions
 from spottrain.plan import snapshot as snap
-
 from tests.unit.plan import virtual
 
 FINISHED = snap.Words("finished", 100)

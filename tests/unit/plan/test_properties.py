@@ -3,9 +3,9 @@
 import hypothesis
 from hypothesis import stateful
 from hypothesis import strategies as st
+
 from spottrain.api import spec, status
 from spottrain.plan import decide
-
 from tests.unit.plan import virtual
 
 WORKERS = 3

@@ -103,7 +103,7 @@ class Cluster:
                 self.job = snap.Job(f"j{self._serial}", names.MANAGED_BY, True, template)
             case actions.DeleteJob():
                 self.job = None
-                self.departed += [pod for pod in self.pods.values()]
+                self.departed += list(self.pods.values())
                 self.pods.clear()
             case actions.SuspendJob(suspend):
                 assert self.job is not None
