@@ -56,7 +56,7 @@ class Timings:
 
 @dataclass(frozen=True)
 class Config:
-    """Everything that distinguishes one `up` from another."""
+    """Everything that distinguishes one `up` from another. With no nodes there is the control plane and kwok."""
 
     nodes: tuple[NodeSpec, ...] = DEFAULT_NODES
     timings: Timings = field(default_factory=Timings)
@@ -80,8 +80,8 @@ def check_name(name: str) -> str:
 def check(config: Config) -> Config:
     """The configuration itself when it can be started; raises LabError otherwise."""
     names = [node.name for node in config.nodes]
-    if not 1 <= len(names) <= MAX_NODES:
-        raise LabError(f"a lab has 1 to {MAX_NODES} nodes, not {len(names)}")
+    if len(names) > MAX_NODES:
+        raise LabError(f"a lab has at most {MAX_NODES} nodes, not {len(names)}")
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise LabError(f"node name used twice: {', '.join(twice)}")
     return config

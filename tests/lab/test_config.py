@@ -30,10 +30,14 @@ def test_name_that_is_no_kernel_object_name_is_refused(name: str) -> None:
         config.check_name(name)
 
 
-@pytest.mark.parametrize("nodes", [(), (NodeSpec("a", "spot", "z"),) * 2], ids=["none", "twice the same"])
+@pytest.mark.parametrize(
+    "nodes",
+    [tuple(NodeSpec(f"n{i}", "spot", "z") for i in range(101)), (NodeSpec("a", "spot", "z"),) * 2],
+    ids=["too many", "twice the same"],
+)
 def test_impossible_set_of_nodes_is_refused(nodes: tuple[NodeSpec, ...]) -> None:
     """Before anything is started."""
-    with pytest.raises(LabError, match=r"1 to 100 nodes|used twice: a"):
+    with pytest.raises(LabError, match=r"at most 100 nodes|used twice: a"):
         config.check(Config(nodes=nodes))
 
 
