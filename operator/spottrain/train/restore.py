@@ -142,16 +142,21 @@ class Restorer:
         )
 
     def _tell(self, record: lineage.Record, commit: manifest.Commit | None) -> None:
-        if self._peers.rank != 0:
-            return
-        fields = {"attempt": record.attempt, "attempt_id": record.attempt_id, "claim": record.seq}
+        fields = {
+            "attempt": record.attempt,
+            "attempt_id": record.attempt_id,
+            "claim": record.seq,
+            "rank": self._peers.rank,
+        }
         if commit is None:
             sentence = f"fresh start at step 0: no checkpoint to go on from under {self._store.uri}"
-            self._log.info("fresh", sentence, **fields)
+            self._log.info("fresh", sentence, next_step=0, **fields)
             return
         name = commit.directory.name
         sentence = f"resumed from step {commit.step} (attempt {record.attempt}, commit {name})"
-        self._log.info("resumed", sentence, step=commit.step, commit=name, **fields)
+        self._log.info(
+            "restored", sentence, step=commit.step, next_step=commit.step + 1, commit=name, **fields
+        )
 
 
 @contextlib.contextmanager

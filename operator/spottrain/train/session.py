@@ -286,8 +286,8 @@ class Run:
 
     def _note_step(self, step: int) -> None:
         self._pacer.step_done(self._clock.monotonic())
-        if self._step is None and self._peers.rank == 0:
-            self._log.info("first-step", f"first step {step} after restore", step=step)
+        if self._step is None:
+            self._log.info("first-step", f"first step {step} after restore", step=step, rank=self.rank)
         self._step = step
 
     def _confer(self, step: int) -> _Agreement:
