@@ -1,5 +1,6 @@
-"""Makes the files that are made from others: the chart's copy of the resource, its README's table of values,
-and the rendered install. `--check` only says which ones are out of date.
+"""Makes the files that are made from others.
+
+These are the chart's copy of the resource, its README's table of values, and the rendered install.
 """
 
 import argparse
@@ -118,7 +119,9 @@ def documented_values(text: str) -> list[Value]:
         word = line.strip()
         if word.startswith("#"):
             text_part = word.removeprefix("#").strip()
-            comment = text_part.removeprefix("-- ") if text_part.startswith("-- ") else f"{comment} {text_part}"
+            comment = (
+                text_part.removeprefix("-- ") if text_part.startswith("-- ") else f"{comment} {text_part}"
+            )
         elif ":" in word and not word.startswith("- "):
             key = word.partition(":")[0]
             nested = line.startswith("  ")
@@ -173,7 +176,7 @@ def main(argv: cabc.Sequence[str] | None = None) -> int:
     wanted = outputs()
     stale = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
     for path in stale:
-        print(f"{path.relative_to(ROOT)}: {'out of date, run `make manifests`' if check else 'written'}")  # noqa: T201
+        print(f"{path.relative_to(ROOT)}: {'out of date, run `make manifests`' if check else 'written'}")
         if not check:
             path.write_text(wanted[path])
     return 1 if check and stale else 0

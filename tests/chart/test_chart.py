@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 import yaml
-from manifests import render
 
 from lab import errors
+from manifests import render
 from spottrain.api import clouds
 
 EVERYTHING = (
@@ -57,7 +57,9 @@ def test_helm_lint_has_nothing_to_say() -> None:
 
 def test_made_files_are_up_to_date() -> None:
     wanted = render.outputs()
-    assert {path.name: path.read_text() for path in wanted} == {path.name: text for path, text in wanted.items()}
+    assert {path.name: path.read_text() for path in wanted} == {
+        path.name: text for path, text in wanted.items()
+    }
 
 
 @pytest.mark.parametrize(
@@ -143,7 +145,9 @@ def test_there_is_one_operator_and_never_two() -> None:
 
 def test_probes_ask_the_paths_that_the_operator_serves() -> None:
     (container,) = operator()["containers"]
-    paths = {kind: container[f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "liveness", "readiness")}
+    paths = {
+        kind: container[f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "liveness", "readiness")
+    }
     assert paths == {"startup": "/healthz", "liveness": "/healthz", "readiness": "/readyz"}
     assert environment()["SPOTTRAIN_HTTP_PORT"] == str(container["ports"][0]["containerPort"])
 

@@ -1,12 +1,16 @@
-"""The resource's schema as a text: what `kubectl explain` will show, and the bounds that rules are priced by."""
+"""The resource's schema as a text: what `kubectl explain` will show, and bounds that rules are priced by."""
 
 import collections.abc as cabc
+import dataclasses
 import json
 from typing import Any
 
 import pytest
 import yaml
+
 from manifests import render
+from spottrain.api import status
+from tests.chart import examples
 
 Schema = dict[str, Any]
 
@@ -41,8 +45,7 @@ def test_every_field_says_what_it_is_in_a_sentence() -> None:
     wordless = [
         path
         for path, one in FIELDS.items()
-        if "." not in one.get("description", "")
-        and not path.endswith(("labels[]", "annotations[]"))
+        if "." not in one.get("description", "") and not path.endswith(("labels[]", "annotations[]"))
     ]
     assert wordless == []
 
@@ -70,7 +73,10 @@ def test_strings_and_lists_have_bounds() -> None:
         if (one.get("type") == "string" and not {"maxLength", "enum", "format"} & one.keys())
         or (one.get("type") == "array" and "maxItems" not in one)
     ]
-    assert [path for path in free if not path.endswith(("labels[]", "annotations[]"))] == [".apiVersion", ".kind"]
+    assert [path for path in free if not path.endswith(("labels[]", "annotations[]"))] == [
+        ".apiVersion",
+        ".kind",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -112,3 +118,35 @@ def test_jobs_are_not_in_the_category_all() -> None:
 
 def test_d8_the_resource_fits_into_an_annotation_of_client_side_apply() -> None:
     assert len(json.dumps(crd())) < 200_000
+
+
+def leaves(value: Any, path: str) -> cabc.Iterator[str]:
+    """Paths of the values in a document, in the form of FIELDS."""
+    if isinstance(value, dict):
+        for key, child in value.items():
+            yield from leaves(child, f"{path}.{key}")
+    elif isinstance(value, list):
+        for child in value:
+            yield from leaves(child, f"{path}[]")
+    else:
+        yield path
+
+
+@pytest.mark.parametrize("part", list(examples.parts(examples.STATUS)), ids=lambda one: type(one).__name__)
+def test_the_example_of_a_status_leaves_nothing_out(part: Any) -> None:
+    """So that the next test, and the one against the API server, speak of every field."""
+    defaults = {
+        field.name: field.default
+        for field in dataclasses.fields(part)
+        if field.default is not dataclasses.MISSING
+    }
+    assert [name for name, default in defaults.items() if getattr(part, name) == default] == []
+
+
+def test_a27_the_schema_knows_every_field_that_the_operator_writes() -> None:
+    written = set(leaves(status.render(examples.STATUS), ".status"))
+    assert written - FIELDS.keys() == set()
+
+
+def test_the_schema_keeps_as_many_attempts_as_the_operator() -> None:
+    assert FIELDS[".status.attempts"]["maxItems"] == status.ATTEMPTS_KEPT

@@ -7,77 +7,17 @@ from typing import Any
 
 import pytest
 import yaml
-from manifests import render
 
 from lab import api, cluster
+from manifests import render
+from spottrain.api import status as statuses
+from tests.chart import examples, sentences
 
 pytestmark = pytest.mark.cluster
 
 JOBS = "/apis/spottrain.dev/v1alpha1/namespaces/default/spottrainingjobs"
 DRY = "?dryRun=All&fieldValidation=Strict"
 PVC = {"persistentVolumeClaim": {"claimName": "shared"}}
-
-NAME_LENGTH = (
-    "metadata.name must have at most 52 characters, because the names of the pods add a worker's index and an "
-    "attempt's number to it: choose a shorter name"
-)
-NAME_LETTERS = (
-    "metadata.name must start with a letter, hold only lower-case letters, digits and '-', and not end with '-', "
-    "because it also names a Service: for example train-1, not 1-train or train.1"
-)
-FLOOR_TOO_HIGH = (
-    "spec.spot.onDemandFloor is more than spec.workers: at most all workers can be on on-demand nodes, so lower "
-    "the floor or raise the workers"
-)
-FLOOR_FORM = (
-    "spec.spot.onDemandFloor must be a whole number of workers or a percentage from 0% to 100%, for example 1 or "
-    '"25%"'
-)
-NO_CHECKPOINT = (
-    "spec.checkpoint is required, because without one a reclaimed node takes all work with it: set "
-    "spec.checkpoint.uri, for example s3://bucket/prefix"
-)
-NOT_ABSOLUTE = (
-    "spec.checkpoint.uri must be absolute, so that it outlives the pod: s3://bucket/prefix, or file:///path on a "
-    "shared volume; a relative or local path is lost with its pod"
-)
-NOT_YET = (
-    "spec.checkpoint.uri: gs:// and az:// are not supported in this version: use s3://bucket/prefix, or "
-    "file:///path on a shared volume"
-)
-BUCKET_FORM = (
-    "spec.checkpoint.uri must read s3://bucket/prefix: a bucket in lower-case letters, digits, '.' and '-', and a "
-    "prefix without spaces, '?', '#' or empty parts"
-)
-FILE_FORM = (
-    "spec.checkpoint.uri must read file:///path, with three slashes and a path without spaces, '?', '#' or empty "
-    "parts"
-)
-DOTS = "spec.checkpoint.uri must not have '.' or '..' as a part of its path: write the path out"
-IN_THE_POD = (
-    "spec.checkpoint.uri is a path inside the pod, and what is there goes with the pod: mount a shared volume "
-    "(persistentVolumeClaim, nfs, csi, hostPath, azureFile or cephfs; not read-only) at that path or above it in "
-    "spec.template, or use s3://bucket/prefix"
-)
-URI_CHANGED = (
-    "spec.checkpoint.uri can't be changed, as a running job would lose its work: create a new job with the other uri"
-)
-STEP_MISSING = "spec.checkpoint.restore is Step, so spec.checkpoint.step must say which one"
-STEP_UNUSED = (
-    "spec.checkpoint.step is only used with restore Step: set spec.checkpoint.restore to Step, or leave the step out"
-)
-DURATION = "must be a duration: numbers with a unit (ms, s, m, h or d), for example 90s, 2m or 1h30m"
-INTERVAL = "must be auto or a duration: numbers with a unit (ms, s, m, h or d), for example 90s, 10m or 1h30m"
-ENDPOINT = (
-    "spec.checkpoint.endpoint must be the URL of a store without a path, for example http://minio.minio:9000, or be "
-    "left out for AWS"
-)
-NO_CONTAINERS = "spec.template.spec.containers is empty: name at least the container that trains"
-RESTART_POLICY = (
-    "spec.template.spec.restartPolicy must be left out or be Never: the operator restarts workers itself, as new "
-    "pods that go on from the newest checkpoint"
-)
-ATTEMPT = "status.attempt never goes down: whoever writes this has read an old state and must read the job again"
 
 
 @pytest.fixture(scope="module")
@@ -123,9 +63,7 @@ def on_volume(
     """A job whose only container mounts one volume."""
     mounted = {"name": "v", "mountPath": mount} | ({} if read_only is None else {"readOnly": read_only})
     container = {"name": "trainer", "image": "i", "volumeMounts": [mounted]}
-    return job(
-        checkpoint={"uri": uri}, pod={"containers": [container], "volumes": [{"name": "v", **source}]}
-    )
+    return job(checkpoint={"uri": uri}, pod={"containers": [container], "volumes": [{"name": "v", **source}]})
 
 
 def refusals(server: api.Api, document: dict[str, Any]) -> list[tuple[str, str]]:
@@ -141,71 +79,87 @@ def causes(answer: api.Answer) -> list[tuple[str, str]]:
 
 
 REFUSED: cabc.Mapping[str, tuple[dict[str, Any], str, str]] = {
-    "long name": (job(name="a" * 53), "metadata.name", NAME_LENGTH),
-    "name starts with a digit": (job(name="1tr"), "metadata.name", NAME_LETTERS),
-    "name with a dot": (job(name="tr.a"), "metadata.name", NAME_LETTERS),
-    "floor above workers": (job(spot={"onDemandFloor": 5}), "spec.spot.onDemandFloor", FLOOR_TOO_HIGH),
-    "floor above 100%": (job(spot={"onDemandFloor": "101%"}), "spec.spot.onDemandFloor", FLOOR_FORM),
-    "floor as a word": (job(spot={"onDemandFloor": "4"}), "spec.spot.onDemandFloor", FLOOR_FORM),
-    "no checkpoint (B19)": (without(job(), "checkpoint"), "spec.checkpoint", NO_CHECKPOINT),
-    "relative uri (B19)": (job(checkpoint={"uri": "./checkpoints"}), "spec.checkpoint.uri", NOT_ABSOLUTE),
-    "bare path": (job(checkpoint={"uri": "/tmp/ck"}), "spec.checkpoint.uri", NOT_ABSOLUTE),  # noqa: S108
-    "other scheme": (job(checkpoint={"uri": "ftp://a/b"}), "spec.checkpoint.uri", NOT_ABSOLUTE),
-    "GCS": (job(checkpoint={"uri": "gs://a/b"}), "spec.checkpoint.uri", NOT_YET),
-    "Azure": (job(checkpoint={"uri": "az://a/b"}), "spec.checkpoint.uri", NOT_YET),
-    "no bucket": (job(checkpoint={"uri": "s3://"}), "spec.checkpoint.uri", BUCKET_FORM),
-    "bucket in capitals": (job(checkpoint={"uri": "s3://Bucket/x"}), "spec.checkpoint.uri", BUCKET_FORM),
-    "empty part": (job(checkpoint={"uri": "s3://ck//x"}), "spec.checkpoint.uri", BUCKET_FORM),
-    "dots": (job(checkpoint={"uri": "s3://ck/../x"}), "spec.checkpoint.uri", DOTS),
-    "two slashes": (job(checkpoint={"uri": "file://data/x"}), "spec.checkpoint.uri", FILE_FORM),
+    "long name": (job(name="a" * 53), "metadata.name", sentences.NAME_LENGTH),
+    "name starts with a digit": (job(name="1tr"), "metadata.name", sentences.NAME_LETTERS),
+    "name with a dot": (job(name="tr.a"), "metadata.name", sentences.NAME_LETTERS),
+    "floor above workers": (
+        job(spot={"onDemandFloor": 5}),
+        "spec.spot.onDemandFloor",
+        sentences.FLOOR_TOO_HIGH,
+    ),
+    "floor above 100%": (
+        job(spot={"onDemandFloor": "101%"}),
+        "spec.spot.onDemandFloor",
+        sentences.FLOOR_FORM,
+    ),
+    "floor as a word": (job(spot={"onDemandFloor": "4"}), "spec.spot.onDemandFloor", sentences.FLOOR_FORM),
+    "no checkpoint (B19)": (without(job(), "checkpoint"), "spec.checkpoint", sentences.NO_CHECKPOINT),
+    "relative uri (B19)": (
+        job(checkpoint={"uri": "./checkpoints"}),
+        "spec.checkpoint.uri",
+        sentences.NOT_ABSOLUTE,
+    ),
+    "bare path": (job(checkpoint={"uri": "/tmp/ck"}), "spec.checkpoint.uri", sentences.NOT_ABSOLUTE),
+    "other scheme": (job(checkpoint={"uri": "ftp://a/b"}), "spec.checkpoint.uri", sentences.NOT_ABSOLUTE),
+    "GCS": (job(checkpoint={"uri": "gs://a/b"}), "spec.checkpoint.uri", sentences.NOT_YET),
+    "Azure": (job(checkpoint={"uri": "az://a/b"}), "spec.checkpoint.uri", sentences.NOT_YET),
+    "no bucket": (job(checkpoint={"uri": "s3://"}), "spec.checkpoint.uri", sentences.BUCKET_FORM),
+    "bucket in capitals": (
+        job(checkpoint={"uri": "s3://Bucket/x"}),
+        "spec.checkpoint.uri",
+        sentences.BUCKET_FORM,
+    ),
+    "empty part": (job(checkpoint={"uri": "s3://ck//x"}), "spec.checkpoint.uri", sentences.BUCKET_FORM),
+    "dots": (job(checkpoint={"uri": "s3://ck/../x"}), "spec.checkpoint.uri", sentences.DOTS),
+    "two slashes": (job(checkpoint={"uri": "file://data/x"}), "spec.checkpoint.uri", sentences.FILE_FORM),
     "file without a volume (B19)": (
         job(checkpoint={"uri": "file:///tmp/ck"}),
         "spec.checkpoint.uri",
-        IN_THE_POD,
+        sentences.IN_THE_POD,
     ),
     "file on emptyDir": (
         on_volume("file:///data/ck", "/data", {"emptyDir": {}}),
         "spec.checkpoint.uri",
-        IN_THE_POD,
+        sentences.IN_THE_POD,
     ),
     "file beside the mount": (
         on_volume("file:///database/ck", "/data", PVC),
         "spec.checkpoint.uri",
-        IN_THE_POD,
+        sentences.IN_THE_POD,
     ),
     "file on a read-only mount": (
         on_volume("file:///data/ck", "/data", PVC, read_only=True),
         "spec.checkpoint.uri",
-        IN_THE_POD,
+        sentences.IN_THE_POD,
     ),
     "step without a number": (
         job(checkpoint={"uri": "s3://ck/tr", "restore": "Step"}),
         "spec.checkpoint.step",
-        STEP_MISSING,
+        sentences.STEP_MISSING,
     ),
     "number without Step": (
         job(checkpoint={"uri": "s3://ck/tr", "step": 7}),
         "spec.checkpoint.step",
-        STEP_UNUSED,
+        sentences.STEP_UNUSED,
     ),
-    "window without a unit": (job(spot={"window": "90"}), "spec.spot.window", DURATION),
-    "grace in words": (job(spot={"gracePeriod": "2 minutes"}), "spec.spot.gracePeriod", DURATION),
-    "ttl in an unknown unit": (job(ttlAfterFinished="1w"), "spec.ttlAfterFinished", DURATION),
+    "window without a unit": (job(spot={"window": "90"}), "spec.spot.window", sentences.DURATION),
+    "grace in words": (job(spot={"gracePeriod": "2 minutes"}), "spec.spot.gracePeriod", sentences.DURATION),
+    "ttl in an unknown unit": (job(ttlAfterFinished="1w"), "spec.ttlAfterFinished", sentences.DURATION),
     "interval in words": (
         job(checkpoint={"uri": "s3://ck/tr", "interval": "often"}),
         "spec.checkpoint.interval",
-        INTERVAL,
+        sentences.INTERVAL,
     ),
     "endpoint without http": (
         job(checkpoint={"uri": "s3://ck/tr", "endpoint": "minio:9000"}),
         "spec.checkpoint.endpoint",
-        ENDPOINT,
+        sentences.ENDPOINT,
     ),
-    "no containers": (job(pod={"containers": []}), "spec.template.spec", NO_CONTAINERS),
+    "no containers": (job(pod={"containers": []}), "spec.template.spec", sentences.NO_CONTAINERS),
     "restarts by the kubelet": (
         job(pod={"restartPolicy": "OnFailure"}),
         "spec.template.spec",
-        RESTART_POLICY,
+        sentences.RESTART_POLICY,
     ),
 }
 
@@ -356,7 +310,7 @@ def test_the_place_of_the_checkpoints_stays(server: api.Api, stored: str) -> Non
     changed = server.merge(stored, {"spec": {"checkpoint": {"uri": "s3://ck/other"}}})
     ((field, message),) = causes(changed)
     assert (changed.status, field) == (422, "spec.checkpoint.uri")
-    assert message.endswith(URI_CHANGED)
+    assert message.endswith(sentences.URI_CHANGED)
 
 
 @pytest.mark.parametrize("status", [{"attempt": 2}, {"attempt": None}, None], ids=str)
@@ -365,7 +319,7 @@ def test_the_attempt_never_goes_down(server: api.Api, stored: str, status: Any) 
     lower = server.merge(f"{stored}/status", {"status": status})
     ((field, message),) = causes(lower)
     assert (lower.status, field) == (422, "status.attempt")
-    assert message.endswith(ATTEMPT)
+    assert message.endswith(sentences.ATTEMPT)
 
 
 def test_the_attempt_may_stay_or_go_up(server: api.Api, stored: str) -> None:
@@ -373,6 +327,14 @@ def test_the_attempt_may_stay_or_go_up(server: api.Api, stored: str) -> None:
         server.merge(f"{stored}/status", {"status": {"attempt": number}}).status for number in (1, 1, 2, 9)
     ]
     assert written == [200, 200, 200, 200]
+
+
+def test_a27_a_status_is_read_back_as_it_was_written(server: api.Api, stored: str) -> None:
+    written = statuses.render(examples.STATUS)
+    server.merge(f"{stored}/status", {"status": written}).expect("the status")
+    found = server.get(stored).expect("the job")["status"]
+    assert found == written
+    assert statuses.parse(found) == examples.STATUS
 
 
 def test_the_columns_say_how_the_run_goes(lab: cluster.Lab, server: api.Api, stored: str) -> None:
@@ -409,7 +371,9 @@ def test_explain_leaves_no_field_without_words(lab: cluster.Lab, server: api.Api
     assert [gap for gap in ("<empty>", "<no description>") if gap in said] == []
 
 
-@pytest.mark.parametrize("sample", sorted((render.ROOT / "manifests/samples").glob("*.yaml")), ids=lambda p: p.stem)
+@pytest.mark.parametrize(
+    "sample", sorted((render.ROOT / "manifests/samples").glob("*.yaml")), ids=lambda p: p.stem
+)
 def test_every_sample_is_accepted_as_it_stands(server: api.Api, sample: Any) -> None:
     for document in yaml.safe_load_all(sample.read_text()):
         answer = server.call("POST", JOBS + DRY, document)

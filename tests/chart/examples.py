@@ -1,0 +1,66 @@
+"""A status in which every field has a value, for the tests of the schema."""
+
+import collections.abc as cabc
+import dataclasses
+import datetime as dt
+from typing import Any
+
+from spottrain.api import conditions, status
+
+NOON = dt.datetime(2026, 11, 29, 12, 0, tzinfo=dt.UTC)
+
+STATUS = status.Status(
+    phase=status.Phase.RUNNING,
+    conditions=(
+        conditions.Condition(
+            type="Running", status=True, reason="AllRunning", message="All run.", since=NOON, generation=2
+        ),
+    ),
+    observed_generation=2,
+    attempt=3,
+    attempt_id="5e0f",
+    created_attempt=3,
+    go_attempt=3,
+    reclaims=2,
+    failures=1,
+    workers=status.Workers(desired=4, running=3, on_demand=1, spot=2, succeeded=1),
+    step=1200,
+    last_reclaim=status.Reclaim(
+        time=NOON,
+        cause="EvictionByEvictionAPI",
+        node="spot-1",
+        zone="zone-a",
+        capacity="spot",
+        provider="aws",
+        index=1,
+        attempt=2,
+    ),
+    attempts=(
+        status.Attempt(
+            number=3,
+            id="5e0f",
+            cause=status.Cause.RECLAIMED,
+            start=NOON,
+            reason="NodeLost",
+            detail="Node spot-1 is gone.",
+            node="spot-1",
+            index=1,
+            running=NOON,
+            end=NOON,
+        ),
+    ),
+    start=NOON,
+    completion=NOON,
+    next_retry=NOON,
+)
+
+
+def parts(value: Any) -> cabc.Iterator[Any]:
+    """A dataclass and the ones in its fields."""
+    if isinstance(value, tuple):
+        for one in value:
+            yield from parts(one)
+    elif dataclasses.is_dataclass(value):
+        yield value
+        for field in dataclasses.fields(value):
+            yield from parts(getattr(value, field.name))

@@ -1,0 +1,67 @@
+"""What the resource says to a mistake, word by word."""
+
+NAME_LENGTH = (
+    "metadata.name must have at most 52 characters, because the names of the pods add a worker's index "
+    "and an attempt's number to it: choose a shorter name"
+)
+NAME_LETTERS = (
+    "metadata.name must start with a letter, hold only lower-case letters, digits and '-', and not end "
+    "with '-', because it also names a Service: for example train-1, not 1-train or train.1"
+)
+FLOOR_TOO_HIGH = (
+    "spec.spot.onDemandFloor is more than spec.workers: at most all workers can be on on-demand nodes, "
+    "so lower the floor or raise the workers"
+)
+FLOOR_FORM = (
+    "spec.spot.onDemandFloor must be a whole number of workers or a percentage from 0% to 100%, for "
+    'example 1 or "25%"'
+)
+NO_CHECKPOINT = (
+    "spec.checkpoint is required, because without one a reclaimed node takes all work with it: set "
+    "spec.checkpoint.uri, for example s3://bucket/prefix"
+)
+NOT_ABSOLUTE = (
+    "spec.checkpoint.uri must be absolute, so that it outlives the pod: s3://bucket/prefix, or "
+    "file:///path on a shared volume; a relative or local path is lost with its pod"
+)
+NOT_YET = (
+    "spec.checkpoint.uri: gs:// and az:// are not supported in this version: use s3://bucket/prefix, or"
+    " file:///path on a shared volume"
+)
+BUCKET_FORM = (
+    "spec.checkpoint.uri must read s3://bucket/prefix: a bucket in lower-case letters, digits, '.' and "
+    "'-', and a prefix without spaces, '?', '#' or empty parts"
+)
+FILE_FORM = (
+    "spec.checkpoint.uri must read file:///path, with three slashes and a path without spaces, '?', '#'"
+    " or empty parts"
+)
+DOTS = "spec.checkpoint.uri must not have '.' or '..' as a part of its path: write the path out"
+IN_THE_POD = (
+    "spec.checkpoint.uri is a path inside the pod, and what is there goes with the pod: mount a shared "
+    "volume (persistentVolumeClaim, nfs, csi, hostPath, azureFile or cephfs; not read-only) at that "
+    "path or above it in spec.template, or use s3://bucket/prefix"
+)
+URI_CHANGED = (
+    "spec.checkpoint.uri can't be changed, as a running job would lose its work: create a new job with "
+    "the other uri"
+)
+STEP_MISSING = "spec.checkpoint.restore is Step, so spec.checkpoint.step must say which one"
+STEP_UNUSED = (
+    "spec.checkpoint.step is only used with restore Step: set spec.checkpoint.restore to Step, or leave"
+    " the step out"
+)
+DURATION = "must be a duration: numbers with a unit (ms, s, m, h or d), for example 90s, 2m or 1h30m"
+INTERVAL = "must be auto or a duration: numbers with a unit (ms, s, m, h or d), for example 90s, 10m or 1h30m"
+ENDPOINT = (
+    "spec.checkpoint.endpoint must be the URL of a store without a path, for example "
+    "http://minio.minio:9000, or be left out for AWS"
+)
+NO_CONTAINERS = "spec.template.spec.containers is empty: name at least the container that trains"
+RESTART_POLICY = (
+    "spec.template.spec.restartPolicy must be left out or be Never: the operator restarts workers "
+    "itself, as new pods that go on from the newest checkpoint"
+)
+ATTEMPT = (
+    "status.attempt never goes down: whoever writes this has read an old state and must read the job again"
+)
