@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from lab import api, cluster
+from lab import api, clock, cluster
 from manifests import render
 from spottrain.api import status as statuses
 from tests.chart import examples, sentences
@@ -329,10 +329,9 @@ def test_the_attempt_may_stay_or_go_up(server: api.Api, stored: str) -> None:
     assert written == [200, 200, 200, 200]
 
 
-def test_a27_a_status_is_read_back_as_it_was_written(server: api.Api, stored: str) -> None:
+def test_a27_a_status_is_stored_as_it_was_written(server: api.Api, stored: str) -> None:
     written = statuses.render(examples.STATUS)
-    server.merge(f"{stored}/status", {"status": written}).expect("the status")
-    found = server.get(stored).expect("the job")["status"]
+    found = server.merge(f"{stored}/status", {"status": written}).expect("the status")["status"]
     assert found == written
     assert statuses.parse(found) == examples.STATUS
 
@@ -346,14 +345,21 @@ def test_the_columns_say_how_the_run_goes(lab: cluster.Lab, server: api.Api, sto
         "attempt": 3,
         "workers": {"spot": 2, "onDemand": 1},
     }
-    server.merge(f"{stored}/status", {"status": status}).expect("the status")
-    header, row = lab.kubectl("get", "stj", "schema-test", "-o", "wide").splitlines()
-    assert header.split() == [
-        *("NAME", "PHASE", "WORKERS", "STEP", "RECLAIMS", "CHECKPOINT", "AGE"),
-        *("ATTEMPT", "SPOT", "ON-DEMAND"),
+
+    def shown() -> list[str]:
+        """Header and row without the age; an operator that runs here may have written in between."""
+        server.merge(f"{stored}/status", {"status": status}).expect("the status")
+        header, row = (
+            line.split() for line in lab.kubectl("get", "stj", "schema-test", "-o", "wide").splitlines()
+        )
+        return [" ".join(header), " ".join((*row[:5], *row[-3:]))]
+
+    expected = [
+        "NAME PHASE WORKERS STEP RECLAIMS CHECKPOINT AGE ATTEMPT SPOT ON-DEMAND",
+        "schema-test Running 3/4 1200 2 3 2 1",
     ]
-    assert row.split()[:5] == ["schema-test", "Running", "3/4", "1200", "2"]
-    assert row.split()[-3:] == ["3", "2", "1"]
+
+    assert clock.poll(lambda: shown() == expected, seconds=10) or shown() == expected
 
 
 @pytest.mark.parametrize(
