@@ -60,6 +60,18 @@ def build_all() -> dict[str, Path]:
     return {program.name: location(program, go) for program in PROGRAMS}
 
 
+def build_one(name: str) -> Path:
+    """The path of one program by its name, built now if it was not."""
+    go = go_version()
+    program = next(program for program in PROGRAMS if program.name == name)
+    target = location(program, go)
+    if not target.exists():
+        with locks.held(cache_root() / "programs" / "lock"):
+            if not target.exists():
+                _build(program, target)
+    return target
+
+
 def _build_missing(go: str) -> None:
     todo = missing(go)
     for number, program in enumerate(todo, start=1):
