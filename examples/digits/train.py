@@ -45,13 +45,13 @@ def final_loss(model: nn.Module, pixels: torch.Tensor, labels: torch.Tensor) -> 
 
 
 def main() -> None:
-    """Train; each rank prints the loss of its part of each batch, and rank 0 in the end that of all digits."""
+    """Train; each rank prints the loss of its part of each batch, rank 0 at the end that of all digits."""
     dist.init_process_group("gloo")
     torch.manual_seed(SEED)
     pixels, labels = data()
     model = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Dropout(0.2), nn.Linear(128, 10))
-    # With this flag torch doesn't regroup gradients after its first step. A restarted run has a first step too,
-    # and regrouping there would add numbers in another order: the loss would differ in its last bits.
+    # With this flag torch doesn't regroup gradients after its first step. A restarted run has a first step
+    # too, and regrouping there would add numbers in another order: the loss would differ in its last bits.
     parallel = DistributedDataParallel(model, find_unused_parameters=True)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     torch.manual_seed(SEED * 1000 + dist.get_rank())  # each rank drops out neurons of its own
