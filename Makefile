@@ -36,3 +36,11 @@ check: venv ## lint, types, layers
 .PHONY: manifests
 manifests: venv ## make anew what is made from crds/ and charts/: the chart's copy, its README, install.yaml
 	PYTHONPATH=.:operator $(PY) manifests/render.py
+
+# What `make demo CLUSTER=current` is told: see docs/demo.md.
+export IMAGE WORKER_IMAGE STORE_URI STORE_ENDPOINT TORCH_HOST_PATH
+CLUSTER ?= lab
+
+.PHONY: demo
+demo: venv ## a training run loses two of its nodes and ends as if nothing had happened
+	PYTHONPATH=.:operator $(PY) -m demo --cluster $(CLUSTER) $(DEMO_FLAGS)

@@ -1,0 +1,85 @@
+"""The demo on the lab: everything is built here, and a node really dies."""
+
+from pathlib import Path
+
+from demo import facts, target
+from demo.errors import DemoError
+from demo.kubectl import Programs
+from demo.manifests import Store, Workers
+from demo.screen import Screen
+from demo.target import OperatorImage, Site
+from lab import archive, torch_env
+from lab.cluster import Lab
+from lab.config import GPUS_PER_NODE
+from lab.errors import LabError
+
+IMAGE = "docker.io/spottrain/operator:0.1.0"
+BUCKET = "spottrain-demo"
+
+
+class LabTarget:
+    """The lab of a name; `root` is the repository."""
+
+    faults = (facts.DRAIN, facts.KILL)
+
+    def __init__(self, lab: Lab, root: Path, screen: Screen) -> None:
+        self._lab = lab
+        self._root = root
+        self._screen = screen
+
+    def prepare(self) -> Site:
+        """Lab up and healed, operator's image built and loaded, torch installed: only what is missing."""
+        try:
+            self._screen.say(
+                "the lab: a Kubernetes cluster on this machine (first time: about 11 minutes of builds)"
+            )
+            self._screen.say(self._lab.up())
+            self._screen.say(f"image {IMAGE}: build what has changed, load it into the nodes")
+            built = archive.describe(self._lab.build_image(self._root, IMAGE))
+            self._screen.say("torch environment for the workers (first time: 5.4 GB, about 2 minutes)")
+            torch = torch_env.ensure().resolve()
+        except LabError as error:
+            raise DemoError(str(error)) from error
+        return self._site(built.identity, torch)
+
+    def _site(self, identity: str, torch: Path) -> Site:
+        env = self._lab.env()
+        programs = Programs({**Programs().env, **env})
+        found = target.nodes(programs.get("nodes")["items"])
+        keys = {name: env[name] for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")}
+        return Site(
+            programs=programs,
+            operator=OperatorImage(IMAGE, identity),
+            # A quarter of a node each: two nodes can go, and what is left still holds all three.
+            workers=Workers(IMAGE, gpus=GPUS_PER_NODE // 4, host_path=str(torch)),
+            store=Store(f"s3://{BUCKET}", self._lab.s3_endpoint, env["AWS_REGION"], keys),
+            nodes=tuple(node for node in found if node.name in {row["node"] for row in self._lab.status()}),
+            own_bucket=True,
+        )
+
+    def strike(self, kind: str, *, node: str, pod: str) -> None:
+        """Drain the node, which returns when its pods are gone; or kill the machine."""
+        del pod
+        try:
+            if kind == facts.DRAIN:
+                self._lab.node_drain(node)
+            else:
+                self._lab.node_kill(node)
+        except LabError as error:
+            raise DemoError(str(error)) from error
+
+    def heal(self) -> None:
+        """Start dead nodes, end cordons."""
+        try:
+            self._lab.up()
+        except LabError as error:
+            raise DemoError(str(error)) from error
+
+    def farewell(self) -> str:
+        """The lab stays up."""
+        name = "" if self._lab.name == "main" else f" --name {self._lab.name}"
+        return (
+            "The lab is still up. Look around: "
+            f'eval "$(python3 -m lab{name} env)"; kubectl get nodes,pods -A\n'
+            f"Take it down: python3 -m lab{name} down"
+        )
