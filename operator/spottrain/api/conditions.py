@@ -17,6 +17,7 @@ INVALID_SPEC: Final = "InvalidSpec"
 TEMPLATE_REJECTED: Final = "TemplateRejected"
 UNSUPPORTED_CLUSTER: Final = "UnsupportedCluster"
 NAME_CONFLICT: Final = "NameConflict"
+NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
 
 # Running
 ALL_WORKERS_RUN: Final = "AllWorkersRun"

@@ -4,6 +4,7 @@ import asyncio
 import collections.abc as cabc
 import itertools
 import random
+import threading
 from typing import Any
 
 import kopf
@@ -11,8 +12,10 @@ import kopf
 from spottrain.api import names
 from spottrain.controller import reconciler
 
+Deliver = cabc.Callable[[str | None, dict[str, Any]], None]
 
-def registry(work: reconciler.Reconciler) -> kopf.OperatorRegistry:
+
+def registry(deliver: Deliver) -> kopf.OperatorRegistry:
     """One handler beside the login. `on.event` sets no finalizer; timers, daemons and `on.delete` would."""
     handlers = kopf.OperatorRegistry()
 
@@ -23,7 +26,7 @@ def registry(work: reconciler.Reconciler) -> kopf.OperatorRegistry:
 
     @kopf.on.event(names.GROUP, names.VERSION, names.PLURAL, registry=handlers)
     async def changed(event: kopf.RawEvent, **_: Any) -> None:
-        take(work, event["type"], dict(event["object"]))
+        deliver(event["type"], dict(event["object"]))
 
     return handlers
 
@@ -55,13 +58,31 @@ def settings() -> kopf.OperatorSettings:
     return chosen
 
 
-async def run(work: reconciler.Reconciler, namespaces: tuple[str, ...], stop: asyncio.Event) -> None:
-    """Run kopf until `stop`. Always standalone: another operator's peering must not pause ours."""
-    await kopf.operator(
-        registry=registry(work),
-        settings=settings(),
-        standalone=True,
-        clusterwide=not namespaces,
-        namespaces=namespaces,
-        stop_flag=stop,
-    )
+async def run(work: reconciler.Reconciler, namespaces: tuple[str, ...]) -> None:
+    """Run kopf until cancelled, in a thread and a loop of its own.
+
+    In ours it would take over the signals, and on its way out cancel every task it finds. It is always
+    standalone: another operator's peering must not pause ours.
+    """
+    ours = asyncio.get_running_loop()
+    stop = threading.Event()
+
+    def deliver(kind: str | None, raw: dict[str, Any]) -> None:
+        ours.call_soon_threadsafe(take, work, kind, raw)
+
+    def body() -> None:
+        asyncio.run(
+            kopf.operator(
+                registry=registry(deliver),
+                settings=settings(),
+                standalone=True,
+                clusterwide=not namespaces,
+                namespaces=namespaces,
+                stop_flag=stop,
+            )
+        )
+
+    try:
+        await asyncio.to_thread(body)
+    finally:
+        stop.set()

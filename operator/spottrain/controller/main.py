@@ -107,18 +107,17 @@ class Operator:
         parts += [
             asyncio.create_task(self.work.run(self.synced()), name="workers"),
             asyncio.create_task(self.sweep(), name="sweep"),
-            asyncio.create_task(handlers.run(self.work, self.settings.namespaces, stop), name="kopf"),
+            asyncio.create_task(handlers.run(self.work, self.settings.namespaces), name="kopf"),
             asyncio.create_task(_wait(stop), name="stop"),
         ]
         try:
             ended, _ = await asyncio.wait(parts, return_when=asyncio.FIRST_COMPLETED)
             if stop.is_set():
-                return  # kopf, on its way out, cancels every task it finds
+                return
             for part in ended:
                 part.result()
                 raise RuntimeError(f"{part.get_name()} ended by itself")
         finally:
-            stop.set()
             for part in parts:
                 part.cancel()
             await asyncio.gather(*parts, return_exceptions=True)

@@ -114,6 +114,8 @@ class Applier:
         try:
             await self._client.request("POST", clients.EVENTS.path(metadata["namespace"]), body=body)
         except errors.KubeError as error:
+            if isinstance(error, errors.ApiError) and _namespace_ends(error):
+                return
             _log.warning("event %s of %s not sent: %s", event.reason, metadata["name"], error)
 
 
@@ -212,11 +214,11 @@ class _Work:
         return snap.Refusal(conditions.NAME_CONFLICT, message, self._snapshot.generation, permanent=False)
 
     def _refusal(self, error: errors.RefusedError) -> Result:
-        """The server's own words. Quotas come free and namespaces end; all else waits for an edit."""
-        if "being terminated" in error.message:
-            return None
-        waits = error.code == 403
+        """The server's own words. A 403 may pass (a quota gets room, a policy changes), the rest is final."""
+        waits = error.code == 403 and not _namespace_ends(error)
         reason = conditions.CREATION_REFUSED if waits else conditions.TEMPLATE_REJECTED
+        if _namespace_ends(error):
+            reason = conditions.NAMESPACE_TERMINATING
         return snap.Refusal(reason, error.message[:1024], self._snapshot.generation, permanent=not waits)
 
     async def _delete(self, resource: clients.Resource, name: str, uid: str, grace: int | None) -> Result:
@@ -297,6 +299,11 @@ def _job_status(report: actions.ReportJob, snapshot: snap.Snapshot) -> Object:
 def _indexes(snapshot: snap.Snapshot) -> str:
     workers = snapshot.valid_spec.workers
     return "0" if workers == 1 else f"0-{workers - 1}"
+
+
+def _namespace_ends(error: errors.ApiError) -> bool:
+    """Nothing can be created any more: all that is left to do is nothing."""
+    return error.code == 404 or "because it is being terminated" in error.message
 
 
 def _owner(raw: Object) -> Object:

@@ -1,0 +1,127 @@
+"""A control plane with no machines but kwok's, and the operator as a process beside it."""
+
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab import clock
+from lab.api import Api
+from lab.cluster import Lab
+from lab.config import Config
+from tests.cluster import play
+
+ROOT = Path(__file__).parents[2]
+NODE_LOSS = 20
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.cluster)
+
+
+@pytest.fixture(scope="session")
+def plane() -> Lab:
+    """A lab of its own, so that no other operator and no real node is in the way."""
+    lab = Lab("cases")
+    lab.up(Config(nodes=()))
+    for path in sorted((ROOT / "crds").glob("*.yaml")):
+        lab.kubectl("apply", "--server-side", "--force-conflicts", "-f", path)
+    lab.kubectl("wait", "--for=condition=Established", "crd/spottrainingjobs.spottrain.dev")
+    for name in play.ready(lab.api):
+        lab.remove_fake_nodes([name])
+    return lab
+
+
+@pytest.fixture(scope="session")
+def api(plane: Lab) -> Api:
+    return plane.api
+
+
+class Operator:
+    """The operator's process."""
+
+    def __init__(self, lab: Lab, log: Path) -> None:
+        self._lab = lab
+        self.log = log
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self._port = probe.getsockname()[1]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it and wait until it is ready."""
+        command = [
+            sys.executable,
+            "-c",
+            "from spottrain.controller.main import main; main()",
+            f"--http-port={self._port}",
+            f"--node-loss-seconds={NODE_LOSS}",
+            "--settlement-seconds=5",
+        ]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                command, env={**os.environ, **self._lab.env()}, stdout=log, stderr=log, cwd=ROOT
+            )
+        clock.wait_for("the operator ready", self._ready, seconds=30)
+
+    def _ready(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, f"the operator ended:\n{self.log.read_text()[-3000:]}"
+        return self.get("/readyz") == "ok"
+
+    def get(self, path: str) -> str:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}{path}", timeout=5) as answer:
+                return str(answer.read().decode())
+        except OSError:
+            return ""
+
+    def metric(self, name: str, **labels: str) -> float:
+        """The sum of the samples of that name that have these labels."""
+        total = 0.0
+        for line in self.get("/metrics").splitlines():
+            sample, _, value = line.rpartition(" ")
+            if sample.partition("{")[0] == name and all(f'{k}="{v}"' in sample for k, v in labels.items()):
+                total += float(value)
+        return total
+
+    def kill(self) -> None:
+        """As the machine under it would: no goodbye."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    def stop(self) -> int:
+        """SIGTERM; returns its exit code."""
+        assert self._process is not None
+        self._process.terminate()
+        return self._process.wait(timeout=15)
+
+
+@pytest.fixture(scope="session")
+def operator(plane: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
+    one = Operator(plane, tmp_path_factory.mktemp("operator") / "log")
+    one.start()
+    yield one
+    assert one.stop() == 0
+    assert "Traceback" not in one.log.read_text(), one.log.read_text()[-5000:]
+
+
+@pytest.fixture
+def job(plane: Lab, operator: Operator) -> Iterator[play.Job]:
+    """A namespace of the test's own, with a name for one job in it."""
+    namespace = f"t-{secrets.token_hex(4)}"
+    plane.kubectl("create", "namespace", namespace)
+    plane.wait_namespace(namespace)
+    yield play.Job(plane.api, namespace)
+    for name in play.Job(plane.api, namespace).pods():
+        play.Job(plane.api, namespace).vanish(name)
+    plane.kubectl("delete", "namespace", namespace, "--wait=false", "--ignore-not-found")
