@@ -21,8 +21,8 @@ _TIMINGS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code. What cannot be done is one sentence on stderr and 1."""
-    options = _parser().parse_args(argv)
     try:
+        options = _parser().parse_args(argv)
         options.run(Lab(options.name), options)
     except LabError as error:
         print(f"lab: {error}", file=sys.stderr)
@@ -63,7 +63,14 @@ def _command(
 
 def _add_up(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     up = _command(commands, "up", _up, "build what is missing and start it; a lab that runs is used again")
-    up.add_argument("--nodes", nargs="+", metavar="NAME=CAPACITY/ZONE", help="such as spot-1=spot/zone-a")
+    up.add_argument(
+        "--nodes",
+        nargs="*",
+        type=config.parse_node,
+        default=config.DEFAULT_NODES,
+        metavar="NAME=CAPACITY/ZONE",
+        help="such as spot-1=spot/zone-a; none: control plane, store and kwok alone",
+    )
     for name, summary in _TIMINGS.items():
         flag = f"--{name.replace('_', '-')}-seconds"
         default = getattr(Timings(), name)
@@ -108,10 +115,8 @@ def _add_image(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 def _up(lab: Lab, options: argparse.Namespace) -> None:
-    nodes = (
-        tuple(config.parse_node(text) for text in options.nodes) if options.nodes else config.DEFAULT_NODES
-    )
-    print(lab.up(Config(nodes=nodes, timings=Timings(**{name: getattr(options, name) for name in _TIMINGS}))))
+    timings = Timings(**{name: getattr(options, name) for name in _TIMINGS})
+    print(lab.up(Config(nodes=tuple(options.nodes), timings=timings)))
 
 
 def _down(lab: Lab, options: argparse.Namespace) -> None:

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from lab import (
     fleet,
     golden,
     images,
+    kernel,
     kwok,
     network,
     node,
@@ -122,17 +124,23 @@ class Lab:
             shutil.rmtree(folder, ignore_errors=True)
         self.state.prepare()
         self._link(programs)
-        network.add_bridge(self.addresses, self.state.folder / "ip_forward")
-        controlplane.start(self.state, wanted.timings)
-        store.start(self.state)
-        kwok.start(self.state)
-        fleet.start(self.api, wanted, fleet.machines(self.state, wanted))
+        kernel.raise_limits(state.HOST_SETTINGS)
+        network.add_bridge(self.addresses)
+        machines = fleet.machines(self.state, wanted)
+        with ThreadPoolExecutor(max_workers=1) as meanwhile:
+            disks = meanwhile.submit(fleet.make_disks, machines)
+            controlplane.start(self.state, wanted.timings)
+            store.start(self.state)
+            kwok.start(self.state)
+            disks.result()
+        fleet.start(self.api, wanted, machines)
         self.wait_namespace("default")
         self.state.save(wanted)
 
     def _again(self, wanted: Config) -> str:
         if wanted != self.config():
             raise LabError(f"lab {self.name} runs with another configuration: `python -m lab down` first")
+        kernel.raise_limits(state.HOST_SETTINGS)
         healed = controlplane.heal(self.state, wanted.timings)
         for part in (store, kwok):
             if not part.running(self.state):
@@ -152,10 +160,10 @@ class Lab:
         kwok.stop(self.state)
         store.stop(self.state)
         controlplane.stop(self.state)
-        network.remove_leftovers(self.addresses)
-        last = not [name for name in state.slots() if name != self.name and state.State(name).started()]
-        network.remove_bridge(self.addresses, self.state.folder / "ip_forward", last=last)
+        network.remove_all(self.addresses)
         cgroups.remove(self.addresses.cgroup)
+        if not state.others_started(self.name):
+            kernel.restore_limits(state.HOST_SETTINGS)
 
     def _link(self, programs: Mapping[str, Path]) -> None:
         shutil.rmtree(self.state.bin)

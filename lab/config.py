@@ -56,7 +56,7 @@ class Timings:
 
 @dataclass(frozen=True)
 class Config:
-    """Everything that distinguishes one `up` from another. With no nodes there is the control plane and kwok."""
+    """Everything that distinguishes one `up` from another. No nodes: control plane, store and kwok alone."""
 
     nodes: tuple[NodeSpec, ...] = DEFAULT_NODES
     timings: Timings = field(default_factory=Timings)

@@ -28,27 +28,27 @@ disabled_plugins = ["io.containerd.grpc.v1.cri"]
 
 def add(*images: Image) -> bool:
     """Unpack images that are not there yet; False when all of them were."""
-    with _locked() as folder:
-        index = _index(folder / "current")
+    with locks.held(_folder() / "adding.lock"):
+        index = _index(_folder() / "current")
         new = [image for image in images if index.get(image.reference) != str(_kept(image))]
         if new:
-            _next_generation(folder, index | {image.reference: str(_keep(image)) for image in new}, new)
+            _next_generation(index | {image.reference: str(_keep(image)) for image in new}, new)
         return bool(new)
 
 
 def clone_to(disk: Path) -> None:
     """Give a machine's disk the images, unless it has some already."""
-    with _locked() as folder:
+    with _reading() as current:
         if not (disk / "images.json").exists():
             shutil.rmtree(disk / "containerd", ignore_errors=True)
-            _copy(folder / "current" / "containerd", disk / "containerd")
-            shutil.copy(folder / "current" / "images.json", disk)
+            _copy(current / "containerd", disk / "containerd")
+            shutil.copy(current / "images.json", disk)
 
 
 def lacking(disk: Path) -> dict[str, str]:
     """Reference → archive of the images that were added after the disk was made."""
-    with _locked() as folder:
-        here, there = _index(folder / "current"), _index(disk)
+    with _reading() as current:
+        here, there = _index(current), _index(disk)
         return {reference: path for reference, path in here.items() if there.get(reference) != path}
 
 
@@ -57,11 +57,19 @@ def note(disk: Path, reference: str, path: str) -> None:
     (disk / "images.json").write_text(json.dumps(_index(disk) | {reference: path}))
 
 
+def _folder() -> Path:
+    return cache_root() / "golden"
+
+
+def _switching() -> Path:
+    return _folder() / "switching.lock"
+
+
 @contextmanager
-def _locked() -> Iterator[Path]:
-    folder = cache_root() / "golden"
-    with locks.held(folder / "lock"):
-        yield folder
+def _reading() -> Iterator[Path]:
+    """The current generation, which is not removed meanwhile."""
+    with locks.held(_switching(), shared=True):
+        yield _folder() / "current"
 
 
 def _index(folder: Path) -> dict[str, str]:
@@ -85,22 +93,23 @@ def _keep(image: Image) -> Path:
     return kept
 
 
-def _next_generation(folder: Path, index: dict[str, str], new: list[Image]) -> None:
-    current = folder / "current"
-    made = Path(tempfile.mkdtemp(prefix="generation-", dir=folder))
+def _next_generation(index: dict[str, str], new: list[Image]) -> None:
+    current = _folder() / "current"
+    made = Path(tempfile.mkdtemp(prefix="generation-", dir=_folder()))
     if current.exists():
         _copy(current / "containerd", made / "containerd")
     _import(made / "containerd", [_kept(image) for image in new])
     (made / "images.json").write_text(json.dumps(index, indent=1))
-    link = folder / "next"
+    link = _folder() / "next"
     link.unlink(missing_ok=True)
     link.symlink_to(made.name)
-    link.rename(current)
-    _remove_unused(folder, made, index)
+    with locks.held(_switching()):
+        link.rename(current)
+        _remove_unused(made, index)
 
 
-def _remove_unused(folder: Path, keep: Path, index: dict[str, str]) -> None:
-    for old in folder.glob("generation-*"):
+def _remove_unused(keep: Path, index: dict[str, str]) -> None:
+    for old in _folder().glob("generation-*"):
         if old != keep:
             shutil.rmtree(old)
     for path in (cache_root() / "images").glob("*.tar"):

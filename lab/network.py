@@ -13,7 +13,6 @@ from lab.config import Addresses
 from lab.errors import LabError
 
 METADATA_ADDRESS = "169.254.169.254/32"
-_FORWARD = Path("/proc/sys/net/ipv4/ip_forward")
 
 
 def overlapping(addresses: Addresses) -> list[str]:
@@ -35,29 +34,14 @@ def _within(route: dict[str, Any], networks: Sequence[Any]) -> bool:
     return any(there.overlaps(network) for network in networks)
 
 
-def add_bridge(addresses: Addresses, remember: Path) -> None:
-    """Make the bridge and let the host forward between machines and pods.
-
-    What forwarding was before is kept in the file `remember`, for `remove_bridge`.
-    """
+def add_bridge(addresses: Addresses) -> None:
+    """Make the bridge that all machines of the lab hang on."""
     bridge = addresses.bridge
     _batch(
         f"link add {bridge} type bridge",
         f"addr add {addresses.gateway}/24 dev {bridge}",
         f"link set {bridge} up",
     )
-    remember.write_text(_FORWARD.read_text())
-    _FORWARD.write_text("1\n")
-
-
-def remove_bridge(addresses: Addresses, remember: Path, *, last: bool) -> None:
-    """Take the bridge away; the `last` lab of this host also puts forwarding back as it was."""
-    if link_exists(addresses.bridge):
-        shell.run("ip", "link", "del", addresses.bridge)
-    if remember.exists():
-        if last:
-            _FORWARD.write_text(remember.read_text())
-        remember.unlink()
 
 
 def add_machine(addresses: Addresses, name: str, index: int, count: int) -> None:
@@ -103,14 +87,8 @@ def link_exists(name: str) -> bool:
     return Path("/sys/class/net", name).exists()
 
 
-def leftovers(addresses: Addresses) -> list[str]:
-    """Interfaces and namespaces of this slot, whatever lab made them."""
-    links = [path.name for path in Path("/sys/class/net").glob(f"{addresses.bridge}*")]
-    return links + [path.name for path in Path("/run/netns").glob(f"{addresses.bridge}-*")]
-
-
-def remove_leftovers(addresses: Addresses) -> None:
-    """Take away interfaces and namespaces that no file of the lab speaks of any more."""
+def remove_all(addresses: Addresses) -> None:
+    """Take away the bridge and every interface and namespace of the slot, whoever made them."""
     for path in Path("/run/netns").glob(f"{addresses.bridge}-*"):
         shell.run("ip", "netns", "del", path.name)
     for path in sorted(Path("/sys/class/net").glob(f"{addresses.bridge}*"), reverse=True):

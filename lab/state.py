@@ -10,6 +10,8 @@ from lab import config, locks
 from lab.config import Addresses, Config
 
 ROOT = Path("/var/lib/spottrain-lab")
+# How the host's kernel was set before the first lab.
+HOST_SETTINGS = ROOT / "host-settings.json"
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,11 @@ class State:
 def slots() -> dict[str, int]:
     """The slot of every lab that has files here."""
     return {path.parent.name: int(path.read_text()) for path in ROOT.glob("*/slot")}
+
+
+def others_started(name: str) -> bool:
+    """Whether another lab than this one was started and not taken down since."""
+    return any(State(other).started() for other in slots() if other != name)
 
 
 def is_root() -> bool:

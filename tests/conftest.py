@@ -1,5 +1,6 @@
 """Fixtures that more than one folder of tests uses."""
 
+import os
 import secrets
 from collections.abc import Iterator
 
@@ -10,8 +11,11 @@ from lab.cluster import Lab
 
 @pytest.fixture(scope="session")
 def lab() -> Lab:
-    """The shared cluster `main`: started when it is down, healed when nodes are dead, left running."""
-    shared = Lab("main")
+    """The shared cluster: started when it is down, healed when nodes are dead, left running.
+
+    It is the lab `main`, unless SPOTTRAIN_LAB names another.
+    """
+    shared = Lab(os.environ.get("SPOTTRAIN_LAB") or "main")
     shared.up()
     return shared
 

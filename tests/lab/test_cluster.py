@@ -154,7 +154,7 @@ def test_object_store_keeps_its_objects_when_it_is_killed(lab: Lab) -> None:
     try:
         client.put_object(Bucket="lab-durable", Key="k", Body=b"v", IfNoneMatch="*")
         process.stop(lab.state.pids / "versitygw", grace=0)
-        assert lab.up() == "lab main is already up; brought back: versitygw"
+        assert lab.up() == f"lab {lab.name} is already up; brought back: versitygw"
         assert client.get_object(Bucket="lab-durable", Key="k")["Body"].read() == b"v"
         with pytest.raises(client.exceptions.ClientError, match="PreconditionFailed"):
             client.put_object(Bucket="lab-durable", Key="k", Body=b"w", IfNoneMatch="*")
@@ -222,7 +222,7 @@ def test_up_starts_dead_machines_and_ends_cuts_and_cordons(lab: Lab, victim: str
     lab.node_cut("spot-3")
     lab.kubectl("cordon", "spot-1")
     lab.node_kill(victim)
-    assert lab.up() == f"lab main is already up; brought back: {victim}"
+    assert lab.up() == f"lab {lab.name} is already up; brought back: {victim}"
     assert [node_ready(lab, name) for name in (victim, "spot-3")] == ["True", "True"]
     assert "unschedulable" not in get(lab, "default", "node", "spot-1")["spec"]
 
@@ -230,7 +230,7 @@ def test_up_starts_dead_machines_and_ends_cuts_and_cordons(lab: Lab, victim: str
 def test_up_on_a_running_lab_says_so(lab: Lab) -> None:
     """And changes nothing."""
     before = process.find(lab.state.pids / "etcd")
-    assert lab.up() == "lab main is already up"
+    assert lab.up() == f"lab {lab.name} is already up"
     assert process.find(lab.state.pids / "etcd") == before
 
 
