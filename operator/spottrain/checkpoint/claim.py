@@ -78,25 +78,38 @@ def _take_next(  # noqa: PLR0913 - everything a claim is decided by
     if newest is not None and me.job_uid and newest.job_uid == me.job_uid and newest.attempt > me.attempt:
         # The attempts of one job are numbered upwards: a straggler that wakes this late must not take over.
         raise lineage.stale(me.attempt_id, newest)
-    trail = _choose(me, known, seen)
-    parent = _first_sound(place, me, seen, trail, skipped)
+    wish = _wish_now(me, known)
+    trail = _choose(me, wish, known, seen)
+    commit = _first_sound(place, me, seen, trail, skipped)
+    parent = _parent(known, commit) if commit else None
     record = lineage.Record(
         seq=newest.seq + 1 if newest else 1,
         attempt_id=me.attempt_id,
         job_uid=me.job_uid,
         attempt=me.attempt,
-        parent=_parent(known, parent) if parent else None,
+        parent=parent,
         wish=me.wish,
+        pinned=_asks_for_a_step(wish) or bool(newest and newest.pinned and newest.parent == parent),
         time=now,
     )
     if store.create_once(place, layout.record_key(record.seq), record.encode()) is not None:
         return None
-    return Claim(record, trail if parent else [], seen, {**known, record.seq: record})
+    return Claim(record, trail if commit else [], seen, {**known, record.seq: record})
 
 
-def _choose(me: Claimant, known: Mapping[int, lineage.Record], seen: view.View) -> Sequence[layout.StepDir]:
-    served = bool(me.job_uid) and any(r.job_uid == me.job_uid and r.wish == me.wish for r in known.values())
-    wish = lineage.LATEST if served else me.wish
+def _wish_now(me: Claimant, known: Mapping[int, lineage.Record]) -> str:
+    """What to restore: the wish, unless the job's last attempt had the same: then it has been carried out."""
+    ours = [seq for seq, record in known.items() if me.job_uid and record.job_uid == me.job_uid]
+    return lineage.LATEST if ours and known[max(ours)].wish == me.wish else me.wish
+
+
+def _asks_for_a_step(wish: str) -> bool:
+    return wish.startswith("Step:")
+
+
+def _choose(
+    me: Claimant, wish: str, known: Mapping[int, lineage.Record], seen: view.View
+) -> Sequence[layout.StepDir]:
     if wish == FRESH:
         return []
     if not known and seen.committed and not me.start_fresh_when_broken:
@@ -105,7 +118,7 @@ def _choose(me: Claimant, known: Mapping[int, lineage.Record], seen: view.View) 
             "put lineage/ back, use another URI, or ask for restore: Fresh"
         )
     trail = lineage.trail(known, max(known), seen.committed) if known else []
-    return _only_step(wish, trail) if wish.startswith("Step:") else trail
+    return _only_step(wish, trail) if _asks_for_a_step(wish) else trail
 
 
 def _only_step(wish: str, trail: Sequence[layout.StepDir]) -> Sequence[layout.StepDir]:
@@ -131,7 +144,7 @@ def _first_sound(
 
 def refuse_unless_fresh(me: Claimant, trail: Sequence[layout.StepDir]) -> None:
     """Every commit of `trail` is damaged: raise, unless the user allowed a fresh start in that case."""
-    if me.wish.startswith("Step:") and len({d.step for d in trail}) == 1:
+    if _asks_for_a_step(me.wish) and len({d.step for d in trail}) == 1:
         raise errors.AllBroken(f"step {trail[0].step} was asked for and is damaged")
     if not me.start_fresh_when_broken:
         raise errors.AllBroken(

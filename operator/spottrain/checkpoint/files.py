@@ -84,7 +84,7 @@ class FilesStore:
     def put_if_absent(self, key: str, data: bytes) -> Put:
         """See Store."""
         with self._translated(f"write {key}"):
-            return self._write(key, lambda out: out.write(data), _link)
+            return self._write(key, lambda out: out.write(data), link)
 
     def delete(self, keys: Iterable[str]) -> None:
         """See Store. Directories that this leaves empty go too."""
@@ -160,7 +160,8 @@ def _size(path: Path) -> int | None:
         return None
 
 
-def _link(temporary: Path, target: Path) -> Put:
+def link(temporary: Path, target: Path) -> Put:
+    """Give the file the name `target` too, unless that is taken."""
     try:
         target.hardlink_to(temporary)
     except FileExistsError:

@@ -36,6 +36,7 @@ class Parent:
 class Record:
     """One claim. `wish` is what the claimant was told to restore: Latest, Fresh or `Step:<n>`.
 
+    `pinned`: its parent is a step that was asked for, and nothing older will do in its place.
     `time` is Unix seconds by the claimant's clock, for people and for pacing: nothing is ordered by it.
     """
 
@@ -45,12 +46,8 @@ class Record:
     attempt: int = 0
     parent: Parent | None = None
     wish: str = LATEST
+    pinned: bool = False
     time: float = 0.0
-
-    @property
-    def pinned(self) -> bool:
-        """Whether it was told to restore one given step, so that nothing older will do."""
-        return self.wish.startswith("Step:")
 
     def encode(self) -> bytes:
         """The bytes of its JSON object."""
@@ -64,6 +61,7 @@ class Record:
                 "attempt": self.attempt,
                 "parent": parent,
                 "restore": self.wish,
+                "pinned": self.pinned,
                 "time": self.time,
             },
             indent=1,
@@ -92,6 +90,7 @@ def _parse(raw: Any) -> Record:
         attempt=int(raw.get("attempt", 0)),
         parent=_parse_parent(raw["parent"]),
         wish=str(raw.get("restore", LATEST)),
+        pinned=bool(raw.get("pinned", False)),
         time=float(raw.get("time", 0.0)),
     )
 
@@ -174,8 +173,7 @@ def trail(
     """The commits that the attempt of claim `seq` may take, best first: the restore rule.
 
     Its own, highest step first; then the commit it went on from and what that attempt had committed below
-    it; and so on back. A claim that was told to restore one given step ends the trail there, unless
-    `past_pins`.
+    it; and so on back. A pinned claim ends the trail with its parent, unless `past_pins`.
     """
     by_attempt: dict[str, list[layout.StepDir]] = {}
     for directory in committed:

@@ -1,0 +1,3 @@
+from tests.contract.fixtures import aws_keys, bucket, proxy, s3_server
+
+__all__ = ["aws_keys", "bucket", "proxy", "s3_server"]

@@ -1,0 +1,144 @@
+"""An HTTP proxy that lets requests through to a real S3 server, or fails them as it is told."""
+
+import http.client
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a rule decides by. `target` is path and query as sent."""
+
+    method: str
+    target: str
+
+    @property
+    def is_list(self) -> bool:
+        return self.method == "GET" and "list-type=2" in self.target
+
+    def is_put_of(self, pattern: str) -> bool:
+        return self.method == "PUT" and re.search(pattern, self.target.partition("?")[0]) is not None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Answer this instead of asking the server."""
+
+    status: int
+    code: str
+
+    def body(self) -> bytes:
+        return f"<Error><Code>{self.code}</Code><Message>told to fail</Message></Error>".encode()
+
+
+@dataclass(frozen=True)
+class Hold:
+    """Keep the request until `release` is set (or for ever: the client's patience ends first)."""
+
+    release: threading.Event
+    reached: threading.Event = field(default_factory=threading.Event)
+
+
+@dataclass(frozen=True)
+class LoseAnswer:
+    """Let the server carry the request out and close the connection instead of answering."""
+
+
+Fault = Answer | Hold | LoseAnswer
+Rule = Callable[[Request], Fault | None]
+
+
+class Proxy:
+    """A running proxy. Set `rule` at any time; None lets everything through."""
+
+    def __init__(self, endpoint: str, server: str) -> None:
+        self.endpoint = endpoint
+        self.server = server
+        self.rule: Rule | None = None
+
+    def fault(self, request: Request) -> Fault | None:
+        return self.rule(request) if self.rule else None
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    proxy: Proxy
+
+    def _pass(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        fault = self.proxy.fault(Request(self.command, self.path))
+        if isinstance(fault, Hold):
+            fault.reached.set()
+            if not fault.release.wait(60):
+                self.close_connection = True
+                return
+        if isinstance(fault, Answer):
+            self._answer(fault.status, {"Content-Type": "application/xml"}, fault.body())
+            return
+        status, headers, answer = self._ask(body)
+        if isinstance(fault, LoseAnswer):
+            self.close_connection = True
+            return
+        self._answer(status, headers, answer)
+
+    def _ask(self, body: bytes) -> tuple[int, dict[str, str], bytes]:
+        connection = http.client.HTTPConnection(self.proxy.server, timeout=30)
+        # The signature covers the headers, the proxy's own Host among them: they go on as they came.
+        headers = {k: v for k, v in self.headers.items() if k.lower() not in {"expect", "connection"}}
+        connection.request(self.command, self.path, body, headers)
+        response = connection.getresponse()
+        answer = response.read()
+        kept = {
+            k: v for k, v in response.getheaders() if k.lower() not in {"transfer-encoding", "connection"}
+        }
+        connection.close()
+        return response.status, kept, answer
+
+    def _answer(self, status: int, headers: dict[str, str], body: bytes) -> None:
+        try:
+            self.send_response_only(status)
+            for name, value in headers.items():
+                if name.lower() != "content-length":
+                    self.send_header(name, value)
+            length = headers.get("Content-Length", "0") if self.command == "HEAD" else str(len(body))
+            self.send_header("Content-Length", length)
+            self.end_headers()
+            self.wfile.write(body)
+        except (BrokenPipeError, ConnectionResetError):
+            self.close_connection = True
+
+    do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = _pass  # noqa: N815 - the base class looks for these
+
+    def log_message(self, *args: Any) -> None:
+        """Say nothing."""
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that was killed in the middle of a request is part of the tests."""
+
+
+@contextmanager
+def proxied(server_endpoint: str) -> Iterator[Proxy]:
+    """Run a proxy in front of the server while the block lasts."""
+
+    class Handler(_Handler):
+        pass
+
+    with _Server(("127.0.0.1", 0), Handler) as server:
+        proxy = Proxy(f"http://127.0.0.1:{server.server_port}", server_endpoint.removeprefix("http://"))
+        Handler.proxy = proxy
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+        thread.start()
+        try:
+            yield proxy
+        finally:
+            server.shutdown()
+            thread.join()
