@@ -1,0 +1,80 @@
+"""Keys are handed out once, in time, and never to two workers."""
+
+import asyncio
+import itertools
+
+import pytest
+
+from spottrain.controller import queue
+
+A, B = ("t", "a"), ("t", "b")
+
+
+def run(body: object) -> None:
+    asyncio.run(asyncio.wait_for(body, 5))  # type: ignore[arg-type]
+
+
+async def nothing_comes(work: queue.Queue, seconds: float = 0.05) -> None:
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(work.take(), seconds)
+
+
+def test_a_key_added_twice_is_handed_out_once() -> None:
+    async def body() -> None:
+        work = queue.Queue()
+        work.add(A)
+        work.add(A)
+        assert await work.take() == A
+        work.done(A)
+        await nothing_comes(work)
+
+    run(body())
+
+
+def test_a_busy_key_waits_until_its_pass_has_ended() -> None:
+    async def body() -> None:
+        work = queue.Queue()
+        work.add(A)
+        assert await work.take() == A
+        work.add(A)
+        work.add(B)
+        assert await work.take() == B
+        await nothing_comes(work)
+        work.done(A)
+        assert await work.take() == A
+
+    run(body())
+
+
+def test_the_sooner_of_two_wishes_counts() -> None:
+    async def body() -> None:
+        work = queue.Queue()
+        work.add(A, 60)
+        work.add(A, 0.01)
+        assert await work.take() == A
+        work.done(A)
+        assert len(work) == 0
+
+    run(body())
+
+
+def test_a_later_wish_does_not_put_off_a_sooner_one() -> None:
+    async def body() -> None:
+        work = queue.Queue()
+        work.add(A, 0.01)
+        work.add(A, 60)
+        assert await work.take() == A
+
+    run(body())
+
+
+def test_pauses_after_failures_double_and_success_resets_them() -> None:
+    async def body() -> None:
+        work = queue.Queue()
+        pauses = [work.fail(A) for _ in range(5)]
+        assert all(later > earlier * 0.99 for earlier, later in itertools.pairwise(pauses))
+        assert pauses[0] <= queue.FIRST_PAUSE
+        work.succeed(A)
+        assert work.fail(A) <= queue.FIRST_PAUSE
+
+    run(body())

@@ -1,0 +1,39 @@
+"""Settings from flags and environment."""
+
+import pytest
+
+from spottrain.api import clouds
+from spottrain.controller import settings
+
+
+def test_defaults() -> None:
+    parsed = settings.parse([], {})
+    assert (parsed.namespaces, parsed.http_port, parsed.decisions.node_loss) == ((), 8080, 5.0)
+
+
+def test_a_flag_outweighs_the_environment() -> None:
+    environment = {"SPOTTRAIN_NODE_LOSS_SECONDS": "7", "SPOTTRAIN_NAMESPACES": "a, b"}
+    parsed = settings.parse(["--node-loss-seconds=9"], environment)
+    assert (parsed.decisions.node_loss, parsed.namespaces) == (9.0, ("a", "b"))
+
+
+def test_labels_become_marks() -> None:
+    parsed = settings.parse(["--on-demand-labels=pool=paid,tier=gold"], {})
+    assert parsed.decisions.on_demand_marks == (
+        clouds.Mark("pool", ("paid",)),
+        clouds.Mark("tier", ("gold",)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--on-demand-labels=pool", '"pool" is not a label; write key=value'),
+        ("--node-loss-seconds=-1", "-1 is negative; give a number of seconds"),
+        ("--http-port=x", "invalid literal"),
+    ],
+)
+def test_nonsense_ends_with_a_sentence(flag: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        settings.parse([flag], {})
+    assert message in capsys.readouterr().err

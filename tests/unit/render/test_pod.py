@@ -1,0 +1,171 @@
+"""Pods: the template with the overlay on top."""
+
+from typing import Any
+
+from spottrain.api import clouds, spec
+from spottrain.plan import actions
+from spottrain.plan import snapshot as snap
+from spottrain.render import identity, pod, scheduling
+
+JOB = identity.Identity("t", "tr", "u1")
+
+
+def rendered(
+    template: dict[str, Any] | None = None,
+    *,
+    spot: spec.Spot | None = None,
+    settings: snap.Settings | None = None,
+    **overlay: Any,
+) -> dict[str, Any]:
+    whole = {"spec": {"containers": [{"name": "c", "image": "i"}], **(template or {})}}
+    wishes = spec.Spec(
+        workers=3, template=whole, checkpoint=spec.Checkpoint("s3://b/p"), spot=spot or spec.Spot()
+    )
+    mold = pod.Mold(JOB, wishes, "j1", whole, settings or snap.Settings())
+    base: dict[str, Any] = {"index": 1, "attempt": 2, "attempt_id": "abc", "floor": False, "grace": 28}
+    return pod.render(mold, actions.Overlay(**{**base, **overlay}))
+
+
+def environment(one: dict[str, Any]) -> dict[str, str]:
+    return {entry["name"]: entry.get("value") for entry in one["spec"]["containers"][0]["env"]}
+
+
+def required_terms(one: dict[str, Any]) -> list[dict[str, Any]]:
+    node = one["spec"]["affinity"]["nodeAffinity"]
+    terms = node["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    return list(terms)
+
+
+def test_name_and_host_name_are_the_same_and_the_service_gives_it_a_domain() -> None:
+    one = rendered()
+    assert one["metadata"]["name"] == one["spec"]["hostname"] == "tr-1-2"
+    assert one["spec"]["subdomain"] == "tr"
+
+
+def test_torchrun_finds_its_whole_command_line_in_the_environment() -> None:
+    env = environment(rendered())
+    assert {key: env[key] for key in env if key.startswith("PET_")} == {
+        "PET_NNODES": "3",
+        "PET_NODE_RANK": "1",
+        "PET_MASTER_ADDR": "tr-0-2.tr",
+        "PET_MASTER_PORT": "29500",
+        "PET_RDZV_ID": "abc",
+    }
+
+
+def test_a_name_that_the_template_sets_is_left_to_it_and_order_is_kept() -> None:
+    own = [{"name": "PET_MASTER_PORT", "value": "1"}, {"name": "B", "value": "$(SPOTTRAIN_INDEX)"}]
+    one = rendered({"containers": [{"name": "c", "image": "i", "env": own}]})
+    assert one["spec"]["containers"][0]["env"][-2:] == own
+    assert [entry["name"] for entry in one["spec"]["containers"][0]["env"]].count("PET_MASTER_PORT") == 1
+
+
+def test_owner_labels_and_annotations_are_what_tools_expect_of_a_jobs_pod() -> None:
+    metadata = rendered()["metadata"]
+    assert metadata["labels"] == {
+        "spottrain.dev/job": "tr",
+        "spottrain.dev/index": "1",
+        "spottrain.dev/attempt": "2",
+        "spottrain.dev/capacity": "spot",
+        "batch.kubernetes.io/job-name": "tr",
+        "batch.kubernetes.io/controller-uid": "j1",
+        "batch.kubernetes.io/job-completion-index": "1",
+    }
+    assert metadata["ownerReferences"][0]["blockOwnerDeletion"] is False
+    assert metadata["annotations"]["spottrain.dev/attempt-id"] == "abc"
+    assert "spottrain.dev/go" not in metadata["annotations"]
+
+
+def test_spot_is_preferred_with_weight_80_by_every_clouds_mark() -> None:
+    node = rendered()["spec"]["affinity"]["nodeAffinity"]
+    preferred = node["preferredDuringSchedulingIgnoredDuringExecution"]
+    keys = {term["preference"]["matchExpressions"][0]["key"] for term in preferred}
+    assert keys == {mark.key for mark in clouds.SPOT_MARKS}
+    assert {term["weight"] for term in preferred} == {80}
+
+
+def test_a_floor_worker_requires_on_demand_and_prefers_no_spot() -> None:
+    one = rendered(floor=True)
+    node = one["spec"]["affinity"]["nodeAffinity"]
+    assert "preferredDuringSchedulingIgnoredDuringExecution" not in node
+    first = required_terms(one)[0]["matchExpressions"]
+    assert first == [
+        {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand", "reserved"]}
+    ]
+    assert one["metadata"]["labels"]["spottrain.dev/capacity"] == "on-demand"
+
+
+def test_a_sites_on_demand_label_is_one_of_the_floors_terms() -> None:
+    settings = snap.Settings(on_demand_marks=(clouds.Mark("pool", ("paid",)),))
+    terms = required_terms(rendered(floor=True, settings=settings))
+    assert {"matchExpressions": [{"key": "pool", "operator": "In", "values": ["paid"]}]} in terms
+
+
+def test_the_templates_required_terms_hold_together_with_ours() -> None:
+    """Terms are ORed, so every one of theirs meets every one of ours."""
+    theirs = [
+        {"matchExpressions": [{"key": "gpu", "operator": "In", "values": [value]}]}
+        for value in ("a100", "h100")
+    ]
+    given = {
+        "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": theirs}}
+    }
+    ours = scheduling.on_demand_terms(snap.Settings())
+    terms = required_terms(rendered({"affinity": given}, floor=True))
+    assert len(terms) == 2 * len(ours)
+    assert all(term["matchExpressions"][0]["key"] == "gpu" for term in terms)
+    assert required_terms(rendered({"affinity": given})) == theirs
+
+
+def test_doomed_nodes_are_avoided_by_name() -> None:
+    assert required_terms(rendered(avoid=("n1", "n2"))) == [
+        {
+            "matchFields": [
+                {"key": "metadata.name", "operator": "NotIn", "values": ["n1"]},
+                {"key": "metadata.name", "operator": "NotIn", "values": ["n2"]},
+            ]
+        }
+    ]
+
+
+def test_the_gpu_taint_is_tolerated_only_by_those_who_ask_for_gpus() -> None:
+    gpu = {"containers": [{"name": "c", "image": "i", "resources": {"limits": {"nvidia.com/gpu": 1}}}]}
+    assert "nvidia.com/gpu" in {one["key"] for one in rendered(gpu)["spec"]["tolerations"]}
+    assert "nvidia.com/gpu" not in {one["key"] for one in rendered()["spec"]["tolerations"]}
+
+
+def test_every_clouds_spot_taint_is_tolerated_whatever_its_effect() -> None:
+    found = {one["key"]: one for one in rendered()["spec"]["tolerations"]}
+    for key in clouds.SPOT_TAINT_KEYS:
+        assert found[key] == {"key": key, "operator": "Exists"}
+
+
+def test_spread_over_zones_never_keeps_a_worker_pending() -> None:
+    (constraint,) = rendered(spot=spec.Spot(spread=spec.Spread.ZONE))["spec"]["topologySpreadConstraints"]
+    assert (constraint["maxSkew"], constraint["whenUnsatisfiable"]) == (1, "ScheduleAnyway")
+
+
+def test_pack_prefers_the_zone_of_the_same_attempt() -> None:
+    affinity = rendered()["spec"]["affinity"]["podAffinity"][
+        "preferredDuringSchedulingIgnoredDuringExecution"
+    ]
+    assert affinity[0]["podAffinityTerm"]["labelSelector"]["matchLabels"] == {
+        "spottrain.dev/job": "tr",
+        "spottrain.dev/attempt": "2",
+    }
+
+
+def test_spread_none_adds_nothing() -> None:
+    one = rendered(spot=spec.Spot(spread=spec.Spread.NONE))["spec"]
+    assert "topologySpreadConstraints" not in one
+    assert "podAffinity" not in one["affinity"]
+
+
+def test_the_template_itself_is_left_as_it_was() -> None:
+    template = {"containers": [{"name": "c", "image": "i"}], "tolerations": [], "volumes": []}
+    rendered(template)
+    assert template == {"containers": [{"name": "c", "image": "i"}], "tolerations": [], "volumes": []}
+
+
+def test_go_is_there_from_the_start_when_nobody_came_before() -> None:
+    assert rendered(go=True)["metadata"]["annotations"]["spottrain.dev/go"] == "abc"
