@@ -33,6 +33,28 @@ check: venv ## lint, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Tests marked `cluster` and `node` run on local clusters that are built and started when needed (docs/lab.md)
+# and left running, so that the next run is quick: `make lab-down` ends them.
+.PHONY: test
+test: check ## everything but the slow suites; needs root, and the first time 20 minutes of building
+	$(BIN)/pytest -m "not slow" $(PYTEST_FLAGS)
+
+.PHONY: test-unit
+test-unit: venv ## tests that need nothing but Python
+	$(BIN)/pytest tests/unit $(PYTEST_FLAGS)
+
+.PHONY: test-all
+test-all: check ## the slow suites too
+	$(BIN)/pytest $(PYTEST_FLAGS)
+
+.PHONY: lab-up
+lab-up: ## the local cluster `main`: a control plane, four nodes, an object store
+	$(PYTHON) -m lab up
+
+.PHONY: lab-down
+lab-down: ## take all local clusters down; built programs and images are kept
+	for name in $$($(PYTHON) -m lab list); do $(PYTHON) -m lab --name $$name down; done
+
 .PHONY: manifests
 manifests: venv ## make anew what is made from crds/ and charts/: the chart's copy, its README, install.yaml
 	PYTHONPATH=.:operator $(PY) manifests/render.py
