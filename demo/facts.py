@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from demo import lines
 from demo.lines import Line
 
-SAVED, RESUMED, FRESH = "saved", "resumed", "fresh"
-"""Events of the library, of rank 0: docs/library.md."""
+SAVED, RESUMED = "saved", frozenset({"restored", "fresh"})
+"""Events of the library: docs/library.md."""
 
 DRAIN, EVICT, KILL = "drain", "evict", "kill"
 WITH_NOTICE = frozenset({DRAIN, EVICT})
@@ -58,11 +58,9 @@ class Member:
     @property
     def resumed_at(self) -> int | None:
         """The first step it did: by the library's word, else by its own first line."""
-        if any(line.event == FRESH for line in self.said):
-            return 0
-        saved = self._marks(RESUMED)
-        if saved:
-            return saved[-1].step + 1
+        told = [line.integer("next_step") for line in self.said if line.event in RESUMED]
+        if told and told[-1] is not None:
+            return told[-1]
         return self.steps[0].step if self.steps else None
 
     @property
@@ -88,7 +86,7 @@ class Attempt:
 
     @property
     def last_step(self) -> int | None:
-        """The last step that any member reported (rank 0 speaks for all: they move in lockstep)."""
+        """The last step that any member reported. They move in lockstep, so all have at least begun it."""
         return max((m.last_step for m in self.members if m.last_step is not None), default=None)
 
     @property
@@ -119,15 +117,12 @@ class Attempt:
         times = [member.running for member in self.members if member.running is not None]
         return max(times) if len(times) == workers else None
 
-    def passed_save(self, *, beyond: int = 1) -> Mark | None:
-        """The newest save, once every member is past it by at least `beyond` steps.
-
-        A step ends with the sum of all members' gradients: who reports step n has heard of every member that
-        it has done step n - 1. So the reported step has to be beyond the saved one by one more.
-        """
-        if self.last_step is None or not self.saves:
+    def passed_save(self, workers: int, *, beyond: int = 0) -> Mark | None:
+        """The newest save, once every one of `workers` members is past it, by more than `beyond` steps."""
+        lasts = [member.last_step for member in self.members if member.last_step is not None]
+        if len(lasts) < workers or not self.saves:
             return None
-        return self.saves[-1] if self.last_step > self.saves[-1].step + beyond else None
+        return self.saves[-1] if min(lasts) > self.saves[-1].step + beyond else None
 
     def rate(self) -> float | None:
         """Steps per second between its first and its last step."""
@@ -222,8 +217,8 @@ class Loss:
 def interval_steps(attempts: Sequence[Attempt], interval: float) -> int | None:
     """Steps that the gang did in one checkpoint interval, at most: between two saves, or by its speed.
 
-    A stop saves early, so the shortest gaps say nothing; the longest one does. Where there was no save at all,
-    it is the interval (seconds) times the fastest attempt's steps per second, rounded up.
+    A stop saves early, so the shortest gaps say nothing; the longest one does. Where nothing was saved, it
+    is the interval (seconds) times the fastest attempt's steps per second, rounded up.
     """
     gaps = [gap for one in attempts for gap in _gaps(one)]
     if gaps:

@@ -23,7 +23,7 @@ BROKEN, UNBROKEN = "digits", "digits-unbroken"
 class Script:
     """Lengths: `steps` of training; seconds per step and between saves; `deadline` seconds for each scene."""
 
-    steps: int = 400
+    steps: int = 300
     seed: int = 1
     step_seconds: float = 0.1
     interval: float = 5.0
@@ -117,7 +117,7 @@ def _ripe(run: Run, *, attempt: int) -> Attempt | None:
         return None
     rate = found[0].rate() or 0
     beyond = max(1, round(rate * run.interval / 2))
-    return found[0] if found[0].passed_save(beyond=beyond) else None
+    return found[0] if found[0].passed_save(run.workers, beyond=beyond) else None
 
 
 def victim(attempt: Attempt, spared: tuple[int, ...]) -> Member:

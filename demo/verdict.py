@@ -50,8 +50,6 @@ def _lost_too_much(loss: facts.Loss) -> list[str]:
     if loss.interval_steps is None:
         return [f"how many steps make a checkpoint interval is unknown, so {what} cannot be judged"]
     if loss.lost_steps > loss.interval_steps:
-        return [
-            f"{what} cost {loss.lost_steps} steps, "
-            f"more than the {loss.interval_steps} of one checkpoint interval"
-        ]
+        allowed = f"the {loss.interval_steps} of one checkpoint interval"
+        return [f"{what} cost {loss.lost_steps} steps, more than {allowed}"]
     return []
