@@ -4,9 +4,7 @@ Step numbers are those of the training loop, from 0. An attempt *resumes at* the
 checkpoint *of* step 40 means that the next attempt resumes at 41. Times are Unix seconds. None: nobody said.
 """
 
-import itertools
 import math
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from demo import lines
@@ -131,6 +129,12 @@ class Attempt:
             return None
         return (marks[-1].step - marks[0].step) / (marks[-1].time - marks[0].time)
 
+    def steps_in(self, seconds: float) -> int | None:
+        """Steps that it did in so many seconds at its own speed, rounded up."""
+        rate = self.rate()
+        # Unix seconds as floats are good to a microsecond: their noise must not make one step more of it.
+        return None if rate is None else math.ceil(round(rate * seconds, 3))
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -195,7 +199,7 @@ class Run:
             last_step=last,
             resumed_at=resumed,
             lost_steps=None if last is None or resumed is None else max(0, last + 1 - resumed),
-            interval_steps=interval_steps(self.attempts, self.interval),
+            interval_steps=before[0].steps_in(self.interval) if before else None,
             seconds_to_running=ran[0] - fault.time if ran else None,
             seconds_to_first_step=stepped[0] - fault.time if stepped else None,
         )
@@ -203,7 +207,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Loss:
-    """What a fault cost: steps done again, and time. `interval_steps`: steps in one checkpoint interval."""
+    """What a fault cost: steps done again, and time.
+
+    `interval_steps`: what the struck attempt did in one checkpoint interval.
+    """
 
     fault: Fault
     last_step: int | None
@@ -212,23 +219,3 @@ class Loss:
     interval_steps: int | None
     seconds_to_running: float | None
     seconds_to_first_step: float | None
-
-
-def interval_steps(attempts: Sequence[Attempt], interval: float) -> int | None:
-    """Steps that the gang did in one checkpoint interval, at most: between two saves, or by its speed.
-
-    A stop saves early, so the shortest gaps say nothing; the longest one does. Where nothing was saved, it
-    is the interval (seconds) times the fastest attempt's steps per second, rounded up.
-    """
-    gaps = [gap for one in attempts for gap in _gaps(one)]
-    if gaps:
-        return max(gaps)
-    rates = [rate for one in attempts if (rate := one.rate()) is not None]
-    return math.ceil(max(rates) * interval) if rates else None
-
-
-def _gaps(attempt: Attempt) -> Iterable[int]:
-    steps = sorted(mark.step for mark in attempt.saves)
-    if steps and attempt.resumed_at is not None:
-        steps = [attempt.resumed_at - 1, *steps]
-    return (after - before for before, after in itertools.pairwise(steps))

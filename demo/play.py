@@ -86,7 +86,7 @@ def _started(stage: Stage, name: str, pace: Pace) -> Gang:
 def _strike(stage: Stage, gang: Gang, *, kind: str, attempt: int, spared: tuple[int, ...]) -> Fault:
     """Wait until the attempt has passed a save by half an interval, and take a worker's node away."""
     at = _wait(
-        stage, gang, f"attempt {attempt} to pass a committed save", functools.partial(_ripe, attempt=attempt)
+        stage, gang, f"attempt {attempt} to pass a committed save", functools.partial(ripe, attempt=attempt)
     )
     member = victim(at, spared)
     last = at.last_step
@@ -104,7 +104,7 @@ def _strike(stage: Stage, gang: Gang, *, kind: str, attempt: int, spared: tuple[
     return fault
 
 
-def _ripe(run: Run, *, attempt: int) -> Attempt | None:
+def ripe(run: Run, *, attempt: int) -> Attempt | None:
     """The attempt, once all its members are half an interval past a save; DemoError if it is over."""
     found = [one for one in run.attempts if one.number == attempt]
     if run.attempts and run.attempts[-1].number > attempt:

@@ -27,7 +27,8 @@ def _attempts(run: Run) -> str:
 
 def _attempt(attempt: Attempt) -> list[str]:
     cause = " ".join(part for part in (attempt.cause, attempt.reason) if part)
-    return [str(attempt.number), cause, f"{number(attempt.resumed_at)}..{number(attempt.last_step)}"]
+    done = f"{number(attempt.resumed_at)}..{number(attempt.last_step)}"
+    return [str(attempt.number), cause, "never trained" if attempt.last_step is None else done]
 
 
 def _places(attempt: Attempt, workers: int) -> list[str]:
