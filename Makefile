@@ -57,7 +57,7 @@ lab-down: ## take all local clusters down; built programs and images are kept
 
 .PHONY: manifests
 manifests: venv ## make anew what is made from crds/ and charts/: the chart's copy, its README, install.yaml
-	PYTHONPATH=.:operator $(PY) manifests/render.py
+	$(PY) -m manifests.render
 
 # What `make demo CLUSTER=current` is told: see docs/demo.md.
 export IMAGE WORKER_IMAGE STORE_URI STORE_ENDPOINT TORCH_HOST_PATH

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from lab import build, errors, programs
+from lab import build, errors
 
 ROOT = Path(__file__).resolve().parent.parent
 CRD = ROOT / "crds/spottrain.dev_spottrainingjobs.yaml"
@@ -33,27 +33,20 @@ _INSTALL_HEAD = """\
 
 
 def helm() -> str:
-    """The helm program: $HELM, the lab's build of it, or the one on the PATH.
+    """The helm program: $HELM, the lab's build of it (made now if need be), or the one on the PATH.
 
     Raises:
-        LabError: there is none; the text says how to get it.
+        LabError: there is none and none can be built; the text says how to get it.
 
     """
-    candidates = (os.environ.get("HELM"), _lab_helm(), shutil.which("helm"))
-    found = next((one for one in candidates if one), None)
-    if found is None:
-        raise errors.LabError("helm is not here: run `make lab`, or install helm 3 and put it on the PATH")
-    return found
-
-
-def _lab_helm() -> str | None:
-    """The lab's helm if it has been built; None without one (or without Go, which names the build)."""
-    program = next(one for one in programs.PROGRAMS if one.name == "helm")
+    if named := os.environ.get("HELM"):
+        return named
     try:
-        path = build.location(program, build.go_version())
-    except errors.LabError:
-        return None
-    return str(path) if path.exists() else None
+        return str(build.build_one("helm"))
+    except errors.LabError as error:
+        if found := shutil.which("helm"):
+            return found
+        raise errors.LabError(f"no helm: install helm 3 and put it on the PATH ({error})") from error
 
 
 def template(*options: str) -> str:

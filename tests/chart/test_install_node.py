@@ -1,0 +1,159 @@
+"""The chart, the image and the rights together: installed with helm on real kubelets, at work, removed."""
+
+import collections.abc as cabc
+import json
+import secrets
+from typing import Any
+
+import pytest
+
+from lab import clock, cluster, shell
+from manifests import render
+
+pytestmark = pytest.mark.node
+
+GRACE = 5
+GPU_TAINT = {"key": "nvidia.com/gpu", "operator": "Exists"}
+
+
+@pytest.fixture
+def namespace(lab: cluster.Lab) -> cabc.Iterator[str]:
+    """A namespace of the test's own, which the test may delete."""
+    name = f"install-{secrets.token_hex(3)}"
+    lab.kubectl("create", "namespace", name)
+    lab.wait_namespace(name)
+    yield name
+    lab.kubectl("delete", "namespace", name, "--wait=false", "--ignore-not-found")
+
+
+@pytest.fixture(scope="module")
+def image(lab: cluster.Lab) -> str:
+    """The operator's image, built from this source and loaded into the nodes."""
+    name = "docker.io/spottrain/operator:0.1.0"
+    lab.build_image(render.ROOT, name)
+    return name
+
+
+@pytest.fixture
+def release(lab: cluster.Lab, namespace: str, image: str) -> cabc.Iterator["Release"]:
+    """The operator, which serves only the test's namespace and runs in it."""
+    lab.kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
+    one = Release(lab, namespace)
+    one.install(image)
+    yield one
+    one.uninstall()
+
+
+class Release:
+    """A release of the chart."""
+
+    def __init__(self, lab: cluster.Lab, namespace: str) -> None:
+        self._lab = lab
+        self._namespace = namespace
+        self.installed = False
+
+    def install(self, image: str) -> None:
+        """Install and wait until the operator is ready."""
+        self.installed = True
+        self._helm(
+            *("install", "op", render.CHART, "--take-ownership", "--wait", "--timeout=90s"),
+            f"--set=namespaces={{{self._namespace}}},fullnameOverride={self._namespace}-op",
+            f"--set=image.repository={image.rpartition(':')[0]},image.tag={image.rpartition(':')[2]}",
+            f"--set-json=tolerations=[{json.dumps(GPU_TAINT)}]",
+        )
+
+    def uninstall(self) -> None:
+        """Remove it, if that was not done yet."""
+        if self.installed:
+            self._helm("uninstall", "op", "--wait", "--timeout=60s")
+            self.installed = False
+
+    def _helm(self, *line: shell.Word) -> None:
+        shell.run(render.helm(), *line, "--namespace", self._namespace, env=self._lab.env())
+
+
+def gang(namespace: str) -> dict[str, Any]:
+    """Two workers that do nothing and leave at once when they are told to."""
+    program = "import signal, sys; signal.signal(15, lambda *_: sys.exit(75)); signal.pause()"
+    container = {
+        "name": "trainer",
+        "image": "docker.io/spottrain/operator:0.1.0",
+        "command": ["python3", "-c", program],
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+    }
+    pod = {
+        "terminationGracePeriodSeconds": GRACE,
+        "tolerations": [GPU_TAINT],
+        "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": [container],
+    }
+    return {
+        "apiVersion": "spottrain.dev/v1alpha1",
+        "kind": "SpotTrainingJob",
+        "metadata": {"name": "tr", "namespace": namespace},
+        "spec": {
+            "workers": 2,
+            "spot": {"onDemandFloor": 1},
+            "checkpoint": {"uri": "s3://ck/tr"},
+            "template": {"spec": pod},
+        },
+    }
+
+
+def job(lab: cluster.Lab, namespace: str) -> dict[str, Any]:
+    path = f"/apis/spottrain.dev/v1alpha1/namespaces/{namespace}/spottrainingjobs/tr"
+    found: dict[str, Any] = lab.api.get(path).expect("the job")
+    return found
+
+
+def wait_for_attempt(lab: cluster.Lab, namespace: str, number: int) -> None:
+    def runs() -> bool:
+        status = job(lab, namespace).get("status", {})
+        return (status.get("phase"), status.get("attempt")) == ("Running", number)
+
+    clock.wait_for(f"attempt {number} to run", runs, seconds=60)
+
+
+def finalizers(lab: cluster.Lab, namespace: str) -> list[str]:
+    """All finalizers of what belongs to the job."""
+    kinds = "spottrainingjobs,jobs,pods,services"
+    items = json.loads(lab.kubectl("-n", namespace, "get", kinds, "-o", "json"))["items"]
+    return [one for item in items for one in item["metadata"].get("finalizers", ())]
+
+
+def test_a25_the_operator_removed_first_leaves_nothing_stuck(
+    lab: cluster.Lab, namespace: str, release: Release
+) -> None:
+    """It runs a gang with just its rights, brings an evicted worker back, is uninstalled; then all goes."""
+    lab.kubectl("create", "-f", "-", stdin=json.dumps(gang(namespace)))
+    wait_for_attempt(lab, namespace, 1)
+    eviction = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": "tr-1-1", "namespace": namespace},
+    }
+    lab.api.call("POST", f"/api/v1/namespaces/{namespace}/pods/tr-1-1/eviction", eviction).expect(
+        "the eviction"
+    )
+    wait_for_attempt(lab, namespace, 2)
+    assert finalizers(lab, namespace) == []
+    log = lab.kubectl("-n", namespace, "logs", f"deployment/{namespace}-op")
+    assert [line for line in log.splitlines() if "403" in line or "Traceback" in line] == []
+
+    release.uninstall()
+    assert job(lab, namespace)["status"]["attempt"] == 2
+    lab.kubectl("delete", "namespace", namespace, f"--timeout={GRACE + 30}s")
+    assert lab.api.get(f"/api/v1/namespaces/{namespace}").status == 404
+
+
+def test_a25_operator_and_job_go_together_with_their_namespace(
+    lab: cluster.Lab, namespace: str, release: Release
+) -> None:
+    lab.kubectl("create", "-f", "-", stdin=json.dumps(gang(namespace)))
+    wait_for_attempt(lab, namespace, 1)
+    lab.kubectl("delete", "namespace", namespace, f"--timeout={GRACE + 30}s")
+    release.installed = False  # helm's own record went with the namespace
+    assert lab.api.get(f"/api/v1/namespaces/{namespace}").status == 404
+    cluster_wide = (f"{namespace}-op", f"{namespace}-op-view", f"{namespace}-op-edit")
+    lab.kubectl("delete", "clusterrole", *cluster_wide)
+    lab.kubectl("delete", "clusterrolebinding", f"{namespace}-op")
