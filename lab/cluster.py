@@ -260,10 +260,9 @@ class Lab:
     def load_image(self, tar: Path) -> None:
         """Give an image archive to the machines that run, and to all that start later."""
         golden.add(archive.describe(tar))
-        started = self.config()
-        for machine in fleet.machines(self.state, started) if started else []:
-            if node.init_pid(machine) is not None:
-                node.load_images(machine)
+        with self.state.locked():
+            if (started := self.config()) is not None:
+                fleet.load_images(self.state, started)
 
     def status(self) -> list[dict[str, Any]]:
         """One row for each node: name, capacity, zone, machine (running or dead), ready."""

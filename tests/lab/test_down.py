@@ -16,19 +16,23 @@ TWO = Config(nodes=(NodeSpec("od-1", "on-demand", "zone-a"), NodeSpec("spot-1", 
 
 
 def snapshot(lab: Lab) -> dict[str, object]:
-    """What this machine's kernel holds that a lab could leave behind."""
+    """What this machine's kernel holds that a lab could leave behind; what other labs have is left out."""
     routes = json.loads(shell.run("ip", "-j", "route", "show", "table", "all"))
     groups = {path.name for top in cgroups.hierarchies() for path in top.glob("*/")}
     mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
-    return {
-        "links": sorted(path.name for path in Path("/sys/class/net").iterdir()),
-        "namespaces": sorted(path.name for path in Path("/run/netns").glob("*")),
-        "routes": sorted(str(route.get("dst")) + str(route.get("dev")) for route in routes),
-        "firewall": shell.run("iptables-save") + shell.run("ip6tables-save"),
-        "groups": sorted(groups),
-        "mounts": sorted(mount for mount in mounts if "buildah" not in mount),
-        "forwarding": Path("/proc/sys/net/ipv4/ip_forward").read_text(),
+    lists = {
+        "links": [path.name for path in Path("/sys/class/net").iterdir()],
+        "namespaces": [path.name for path in Path("/run/netns").glob("*")],
+        "routes": [f"{route.get('dst')} {route.get('dev')}" for route in routes],
+        "firewall": (shell.run("iptables-save") + shell.run("ip6tables-save")).splitlines(),
+        "groups": list(groups),
+        "mounts": [mount for mount in mounts if "buildah" not in mount],
         "processes": of_lab(lab),
+    }
+    own = lab.addresses.bridge
+    return {
+        name: sorted(entry for entry in entries if own in entry or "stlab" not in entry)
+        for name, entries in lists.items()
     }
 
 
