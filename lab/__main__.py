@@ -27,6 +27,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except LabError as error:
         print(f"lab: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("lab: stopped; the next `up` or `down` clears what is half done", file=sys.stderr)
+        return 130
     return 0
 
 
