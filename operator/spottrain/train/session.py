@@ -362,7 +362,10 @@ class Run:
         return self._saver
 
     def _close(self) -> None:
-        self._signal.uninstall()
+        if self._stopping and not self._complete:
+            self._signal.ignore()
+        else:
+            self._signal.uninstall()
 
 
 def session(  # noqa: PLR0913 - all by keyword, each with a default

@@ -61,6 +61,14 @@ class StopSignal:
         os.close(self._pipe[1])
         self._pipe = None
 
+    def ignore(self) -> None:
+        """The process is on its way out: another SIGTERM must not turn its exit code into a death by signal.
+
+        Each rank gets one of its own, and they don't all come at once. Leaving our handler in place would
+        not do: Python puts the default back while it shuts down, which takes seconds with torch loaded.
+        """
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
     def forget(self) -> None:
         """In a forked child: SIGTERM means again what it meant before, and is not reported to the parent."""
         if self._pipe is None:
