@@ -48,6 +48,18 @@ def test_missing_archive_is_refused_in_one_sentence(tmp_path: Path) -> None:
         archive.describe(tmp_path / "nowhere.tar")
 
 
+def test_archive_with_two_names_is_refused(tmp_path: Path) -> None:
+    """Which one to load would be a guess."""
+    archive.write(tmp_path / "a.tar", "docker.io/lab/x:1", {}, [layer(tmp_path)])
+    with tarfile.open(tmp_path / "a.tar") as one, tarfile.open(tmp_path / "b.tar", "w") as two:
+        manifest = json.load(one.extractfile("manifest.json"))  # type: ignore[arg-type]
+        manifest[0]["RepoTags"].append("docker.io/lab/y:1")
+        (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+        two.add(tmp_path / "manifest.json", arcname="manifest.json")
+    with pytest.raises(LabError, match="holds 2 image names: save exactly one"):
+        archive.describe(tmp_path / "b.tar")
+
+
 def test_only_copied_files_of_the_context_count() -> None:
     """Flags, other stages and continued lines are understood."""
     dockerfile = "FROM a AS b\nCOPY --chown=1:1 x y \\\n  z /dest/\nCOPY --from=b /q /q\nADD w /\nRUN COPY\n"
@@ -63,7 +75,7 @@ def test_json_form_of_copy_is_refused() -> None:
 def test_context_is_the_dockerfile_and_what_it_copies(tmp_path: Path) -> None:
     """Caches and everything else stay out."""
     (tmp_path / "src" / "__pycache__").mkdir(parents=True)
-    for name in ("Dockerfile", "README.md", "secret", "src/a.py", "src/__pycache__/a.pyc"):
+    for name in ("Dockerfile", "README.md", "secret", "src/a.py", "src/__pycache__/a.py", "src/b.pyc"):
         (tmp_path / name).write_text("COPY README.md src /x/\n")
     assert context.collect(tmp_path) == [Path("Dockerfile"), Path("README.md"), Path("src/a.py")]
 
