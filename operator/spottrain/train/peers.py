@@ -146,6 +146,15 @@ def _is_up(torch: Any) -> bool:
     return bool(distributed and distributed.is_available() and distributed.is_initialized())
 
 
+def is_loss(error: BaseException) -> bool:
+    """Whether this error means that another rank is gone, in our collectives or in training's."""
+    if isinstance(error, errors.PeerLost):
+        return True
+    kinds = getattr(sys.modules.get("torch.distributed"), "DistError", ())
+    # gloo's broken connections are plain RuntimeErrors that name its source files.
+    return isinstance(error, kinds) or (isinstance(error, RuntimeError) and "gloo" in str(error))
+
+
 def versions() -> dict[str, str]:
     """Versions of what made a checkpoint, of the modules that are loaded."""
     found = {"python": ".".join(str(part) for part in sys.version_info[:3])}

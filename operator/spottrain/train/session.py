@@ -18,8 +18,8 @@ import os
 import secrets
 import shutil
 import tempfile
+import traceback
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -27,6 +27,7 @@ from typing import Any, Protocol, Self
 from spottrain import errors
 from spottrain.checkpoint import layout, location
 from spottrain.train import pace, peers, restore, saver, settings, signals, termination, watchdog
+from spottrain.train.agreement import Agreement
 from spottrain.train.clock import Clock, SystemClock
 from spottrain.train.log import Log
 
@@ -46,27 +47,6 @@ class Tracked(Protocol):
 
     def load(self, folder: Path) -> None:
         """Load what `write` wrote."""
-
-
-@dataclass(frozen=True)
-class _Agreement:
-    """What the ranks tell each other at the end of a step: integers, of which all get the largest."""
-
-    stop: int = 0
-    """Rank + 1 of a rank that was told to stop."""
-    stale: int = 0
-    save: int = 0
-    nonce: int = 0
-    gap: int = 0
-    step: int = 0
-    minus_step: int = 0
-
-    @classmethod
-    def of(cls, values: list[int]) -> Self:
-        return cls(*values)
-
-    def values(self) -> list[int]:
-        return [self.stop, self.stale, self.save, self.nonce, self.gap, self.step, self.minus_step]
 
 
 class Run:
@@ -257,10 +237,11 @@ class Run:
             self._say(termination.STALE)
             self._watchdog.dismiss()
             return
-        if self._peers.world > 1 and isinstance(error, (RuntimeError, errors.PeerLost)):
-            # A peer's death often comes a moment before the news that explains it.
-            self._signal.wait(self._agreement_limit())
-        if self._signal.seen or self._stopping:
+        lost = self._peers.world > 1 and peers.is_loss(error)
+        if lost or self._signal.seen or self._stopping:
+            # A collective that breaks tells of a peer's death long before anyone says why it died: no bug
+            # of this rank, so it ends as preempted, and at once: the sooner the gang is begun anew.
+            traceback.print_exception(error)
             self._give_up(f"{type(error).__name__}: {error}", self._told.grace)
         if self._saver is not None:
             self._saver.finish_or_abandon(seconds=self._told.grace, patience=_PATIENCE_SECONDS)
@@ -268,7 +249,8 @@ class Run:
 
     def _give_up(self, why: str, seconds: float) -> None:
         """End this process now, as preempted, after at most `seconds` for a save that can still succeed."""
-        self._log.warning("gave-up", f"ending without the other ranks: {why}", step=self._step)
+        self._log.warning("gave-up", f"ending now, without the other ranks: {why}", step=self._step)
+        self._say(termination.PREEMPTED)
         if self._saver is not None:
             self._saver.finish_or_abandon(seconds=seconds, patience=_PATIENCE_SECONDS)
         self._say(termination.PREEMPTED)
@@ -278,6 +260,8 @@ class Run:
     def _stop(self, reason: str) -> None:
         self._stopping = True
         self._watchdog.stop_agreed()
+        # Said now, and again when there is more to say: the grace may end sooner than we were told.
+        self._say(termination.PREEMPTED)
         if self._peers.rank == 0:
             self._log.info("stopping", f"stopping at step {self._step}: {reason}", step=self._step)
 
@@ -290,27 +274,21 @@ class Run:
             self._log.info("first-step", f"first step {step} after restore", step=step, rank=self.rank)
         self._step = step
 
-    def _confer(self, step: int) -> _Agreement:
+    def _confer(self, step: int) -> Agreement:
         if self._saver is not None and (verdict := self._saver.collect()) is not None:
             self._note_verdict(verdict)
         leads = self._peers.rank == 0
         due = leads and self._required_saver().idle and self._pacer.due(self._clock.monotonic())
-        mine = _Agreement(
+        mine = Agreement(
+            step=step,
+            minus_step=-step,
             stop=self._peers.rank + 1 if self._signal.seen else 0,
             stale=int(self._last is not None and self._last.stale),
             save=int(due),
             nonce=secrets.randbits(62) if leads else 0,
-            gap=self._pacer.gap() if leads else 0,
-            step=step,
-            minus_step=-step,
+            gap=0 if self._peers.world == 1 or not leads else self._pacer.gap(),
         )
-        agreed = _Agreement.of(self._peers.steps.agree(mine.values()))
-        if agreed.step != -agreed.minus_step:
-            raise errors.SpottrainError(
-                f"ranks are at different steps ({-agreed.minus_step} and {agreed.step}): "
-                "should_save(step) must be called on every rank after each step"
-            )
-        return agreed
+        return Agreement.heard(self._peers.steps.agree(mine.values()))
 
     def _settle(self) -> saver.Verdict | None:
         """Wait for the save under way; the newest verdict. StaleAttempt when it met a newer attempt."""
