@@ -78,15 +78,19 @@ class StopSignal:
         self._pipe = None
 
     def _chain(self, number: int, frame: FrameType | None) -> None:
+        # The thread sets it too, but a handler that ends the program may be faster.
+        self._event.set()
         if callable(self._previous):
             self._previous(number, frame)
 
     def _watch(self, read: int) -> None:
+        told = False
         while numbers := os.read(read, 64):
             if self._previous_fd >= 0:
                 with contextlib.suppress(OSError):
                     os.write(self._previous_fd, numbers)
-            if signal.SIGTERM in numbers and not self._event.is_set():
+            if signal.SIGTERM in numbers and not told:
+                told = True
                 self._event.set()
                 self._on_stop(self._clock.monotonic())
         os.close(read)
