@@ -19,6 +19,13 @@ T = TypeVar("T")
 BROKEN, UNBROKEN = "digits", "digits-unbroken"
 
 
+_WORDS = {
+    facts.DRAIN: "is drained",
+    facts.EVICT: "is cordoned, its worker evicted",
+    facts.KILL: "is killed, without notice",
+}
+
+
 @dataclass(frozen=True)
 class Script:
     """Lengths: `steps` of training; seconds per step and between saves; `deadline` seconds for each scene."""
@@ -69,8 +76,8 @@ def broken(stage: Stage, note: Callable[[Run], None]) -> Run:
     )
     with _started(stage, BROKEN, pace) as gang:
         try:
-            first = _strike(stage, gang, kind=stage.target.faults[0], attempt=1, spared=())
-            _strike(stage, gang, kind=stage.target.faults[1], attempt=2, spared=(first.rank,))
+            first = _strike(stage, gang, kind=stage.target.faults[0])
+            _strike(stage, gang, kind=stage.target.faults[1], before=first)
             return _until_complete(stage, gang)
         finally:
             note(gang.so_far())
@@ -83,41 +90,35 @@ def _started(stage: Stage, name: str, pace: Pace) -> Gang:
     return Gang(site, run, stage.out / name)
 
 
-def _strike(stage: Stage, gang: Gang, *, kind: str, attempt: int, spared: tuple[int, ...]) -> Fault:
-    """Wait until the attempt has passed a save by half an interval, and take a worker's node away."""
-    at = _wait(
-        stage, gang, f"attempt {attempt} to pass a committed save", functools.partial(ripe, attempt=attempt)
+def _strike(stage: Stage, gang: Gang, *, kind: str, before: Fault | None = None) -> Fault:
+    """Wait for an attempt later than `before`'s to be half an interval past a save, and take a node away."""
+    after, spared = (before.attempt, (before.rank,)) if before else (0, ())
+    current = _wait(
+        stage, gang, "a committed save, passed by every rank,", functools.partial(ripe, after=after)
     )
-    member = victim(at, spared)
-    last = at.last_step
-    fault = Fault(kind, attempt, member.node, member.index, -1 if last is None else last, clock.wall())
-    words = {
-        facts.DRAIN: "is drained",
-        facts.EVICT: "is cordoned, its worker evicted",
-        facts.KILL: "is killed, without notice",
-    }
-    others = [one.index for one in at.members if one.node == member.node and one != member]
+    member = victim(current, spared)
+    step = -1 if current.last_step is None else current.last_step
+    fault = Fault(kind, current.number, member.node, member.index, step, clock.wall())
+    others = [one.index for one in current.members if one.node == member.node and one != member]
     also = f" (and of rank {', '.join(map(str, others))})" if others else ""
-    stage.screen.say(f"node {member.node} of rank {member.index}{also} {words[kind]} at step {fault.step}")
+    stage.screen.say(f"node {member.node} of rank {member.index}{also} {_WORDS[kind]} at step {fault.step}")
     gang.struck(fault)
     stage.target.strike(kind, node=member.node, pod=member.pod)
     return fault
 
 
-def ripe(run: Run, *, attempt: int) -> Attempt | None:
-    """The attempt, once all its members are half an interval past a save; DemoError if it is over."""
-    found = [one for one in run.attempts if one.number == attempt]
-    if run.attempts and run.attempts[-1].number > attempt:
-        last = run.attempts[-1]
-        raise DemoError(
-            f"attempt {attempt} ended before its time; "
-            f"attempt {last.number} was started as {last.cause}: {last.detail}"
-        )
-    if not found or found[0].running(run.workers) is None:
+def ripe(run: Run, *, after: int) -> Attempt | None:
+    """The attempt that runs, if it is later than number `after` and each rank half an interval past a save.
+
+    DemoError when the job is over already.
+    """
+    if run.completed:
+        raise DemoError(f"{run.name} completed before a node could be taken: give it more --steps")
+    current = run.attempts[-1] if run.attempts else None
+    if current is None or current.number <= after or current.running(run.workers) is None:
         return None
-    rate = found[0].rate() or 0
-    beyond = max(1, round(rate * run.interval / 2))
-    return found[0] if found[0].passed_save(run.workers, beyond=beyond) else None
+    half = round((current.rate() or 0) * run.interval / 2)
+    return current if current.passed_save(run.workers, beyond=max(1, half)) else None
 
 
 def victim(attempt: Attempt, spared: tuple[int, ...]) -> Member:

@@ -141,20 +141,26 @@ def test_where_all_share_rank_0s_node_the_demo_says_so() -> None:
         play.victim(gang("a", "a"), ())
 
 
-def test_an_attempt_that_ended_too_soon_stops_the_demo_with_the_operators_words() -> None:
-    told = stories.as_it_should_be()
+def test_a_job_that_is_over_before_a_node_went_stops_the_demo() -> None:
     with pytest.raises(
-        DemoError, match="attempt 1 ended before its time; attempt 3 was started as Reclaimed"
+        DemoError, match="digits completed before a node could be taken: give it more --steps"
     ):
-        play.ripe(told, attempt=1)
+        play.ripe(stories.as_it_should_be(), after=0)
 
 
 def test_a_node_goes_when_every_rank_is_half_an_interval_past_a_save() -> None:
     """A step takes 0.1 s and the interval is 5 s, so half of it is 25 steps."""
     early = stories.attempt(1, range(67), began=stories.START, saves=(41,))
     late = stories.attempt(1, range(68), began=stories.START, saves=(41,))
-    assert play.ripe(stories.run(early), attempt=1) is None
-    assert play.ripe(stories.run(late), attempt=1) == late
+    assert play.ripe(stories.run(early, phase="Running"), after=0) is None
+    assert play.ripe(stories.run(late, phase="Running"), after=0) == late
+
+
+def test_the_second_node_goes_from_a_later_attempt_whichever_number_it_has() -> None:
+    first = stories.attempt(1, range(80), began=stories.START, saves=(41,))
+    fourth = stories.attempt(4, range(80, 160), began=stories.START, saves=(120,))
+    assert play.ripe(stories.run(first, phase="Running"), after=1) is None
+    assert play.ripe(stories.run(first, fourth, phase="Running"), after=1) == fourth
 
 
 def test_how_a_run_stands_is_one_line() -> None:
