@@ -35,7 +35,7 @@ class Operator:
         node_cache = reflector.Reflector(client, clients.NODES, self._node_changed)
         self.reflectors = (*self._pod_caches, *self._job_caches, node_cache)
         self.metrics = registry.Metrics()
-        world = observe.World(self._job_caches, self._pods, self._nodes)
+        world = observe.World(client, self._job_caches, node_cache, self._pods, self._nodes)
         sinks = apply.Sinks(pod=self._learn_pod, job=self._learn_job)
         applier = apply.Applier(client, world, sinks)
         self.work = reconciler.Reconciler(reconciler.Jobs(), world, applier, settings.decisions, self.metrics)

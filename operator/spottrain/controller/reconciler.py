@@ -11,7 +11,7 @@ from spottrain.api import status
 from spottrain.controller import queue
 from spottrain.kube import apply, errors, observe, reflector
 from spottrain.metrics import registry
-from spottrain.plan import decide
+from spottrain.plan import actions, decide
 from spottrain.plan import snapshot as snap
 
 Object = dict[str, Any]
@@ -107,17 +107,19 @@ class Reconciler:
             settings=self._settings,
             refusal=self._refusals.get(key),
         )
+        await self._world.look_for_absent_nodes(key)
         snapshot = self._world.snapshot(raw, moment)
         plan = decide.decide(snapshot)
-        outcome = await self._applier.apply(raw, snapshot, plan)
-        self._remember(key, snapshot, outcome)
-        if outcome.wrote_status:
-            self.jobs.put(outcome.raw)
+        written = await self._applier.write_status(raw, snapshot, plan.status)
+        if written is not None:
+            self.jobs.put(written)
         self._metrics.saw(_change(snapshot, plan.status))
-        self._plan_next(key, snapshot, plan.wake, outcome)
+        outcome = await self._applier.carry_out(written or raw, snapshot, plan)
+        self._remember(key, snapshot, outcome)
+        self._plan_next(key, snapshot, plan, outcome)
 
     def _plan_next(
-        self, key: reflector.Key, snapshot: snap.Snapshot, wake: float | None, outcome: apply.Outcome
+        self, key: reflector.Key, snapshot: snap.Snapshot, plan: actions.Plan, outcome: apply.Outcome
     ) -> None:
         if outcome.refusal is not None and not _same(outcome.refusal, snapshot.refusal):
             self.queue.add(key)  # so that its words get into the status
@@ -125,9 +127,9 @@ class Reconciler:
             self.queue.fail(key)
             return
         self.queue.succeed(key)
-        waits = [one for one in (wake, outcome.again) if one is not None]
-        if outcome.wrote_status and outcome.raw["status"].get("attempt") != snapshot.status.attempt:
-            waits.append(0.0)  # an intent was recorded: act on it
+        waits = [one for one in (plan.wake, outcome.again) if one is not None]
+        if plan.status != snapshot.status:
+            waits.append(0.0)  # an intent may have been recorded; its own event brings nothing new
         if waits:
             self.queue.add(key, min(waits))
 

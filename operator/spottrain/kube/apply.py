@@ -6,7 +6,6 @@ What the server refuses is returned as a value: it goes into the next snapshot, 
 
 import collections.abc as cabc
 import dataclasses
-import datetime as dt
 import logging
 import secrets
 from typing import Any
@@ -29,10 +28,8 @@ _log = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What came of a plan. `raw` is the resource after the status write; `again` asks for another pass."""
+    """What came of the acts: the server's refusal, and in how many seconds another pass is needed."""
 
-    raw: Object
-    wrote_status: bool = False
     refusal: snap.Refusal | None = None
     again: float | None = None
 
@@ -53,31 +50,31 @@ class Applier:
         self._world = world
         self._sinks = sinks
 
-    async def apply(self, raw: Object, snapshot: snap.Snapshot, plan: actions.Plan) -> Outcome:
-        """Do it.
+    async def carry_out(self, raw: Object, snapshot: snap.Snapshot, plan: actions.Plan) -> Outcome:
+        """Do the acts and send the events, once the plan's status is written.
 
         Raises:
             errors.KubeError: nothing is lost; the next pass plans anew from what it finds.
 
         """
-        raw, wrote = await self._write_status(raw, snapshot, plan.status)
         work = _Work(self, raw, snapshot)
-        results = await clients.in_parallel(work.act(action) for action in plan.actions)
-        for event in plan.events:
-            level = logging.WARNING if event.warning else logging.INFO
-            _log.log(level, "%s/%s: %s: %s", snapshot.namespace, snapshot.name, event.reason, event.message)
-            await self._send_event(raw, event, snapshot.now)
+        events = (self._send_event(raw, event, snapshot) for event in plan.events)
+        acts = (work.act(action) for action in plan.actions)
+        results = await clients.in_parallel([*acts, *events])
         refusal = next((one for one in results if isinstance(one, snap.Refusal)), None)
         waits = [one for one in results if isinstance(one, float)]
-        return Outcome(raw, wrote, refusal, min(waits, default=None))
+        return Outcome(refusal, min(waits, default=None))
 
-    async def _write_status(
-        self, raw: Object, snapshot: snap.Snapshot, new: status.Status
-    ) -> tuple[Object, bool]:
-        """Write it if it differs in anything that is said; kept fields of others are left alone."""
+    async def write_status(self, raw: Object, snapshot: snap.Snapshot, new: status.Status) -> Object | None:
+        """Write it if it differs in anything that is said; the resource afterwards, or None.
+
+        Raises:
+            errors.ConflictError: what the plan was made from is out of date.
+
+        """
         rendered = status.render(new)
         if rendered == status.render(snapshot.status) and raw.get("status"):
-            return raw, False
+            return None
         old = raw.get("status") or {}
         removed = dict.fromkeys(old.keys() - rendered.keys())
         body = {
@@ -85,12 +82,14 @@ class Applier:
             "status": {**removed, **rendered},
         }
         path = clients.SPOT_TRAINING_JOBS.path(snapshot.namespace, snapshot.name, "status")
-        return await self._client.request("PATCH", path, body=body, content_type=clients.MERGE_PATCH), True
+        return await self._client.request("PATCH", path, body=body, content_type=clients.MERGE_PATCH)
 
-    async def _send_event(self, raw: Object, event: actions.Event, now: dt.datetime) -> None:
+    async def _send_event(self, raw: Object, event: actions.Event, snapshot: snap.Snapshot) -> None:
         """Events help people and nobody else: one that can't be sent is logged, and the work goes on."""
         metadata = raw["metadata"]
-        moment = duration.format_time(now)
+        level = logging.WARNING if event.warning else logging.INFO
+        _log.log(level, "%s/%s: %s: %s", snapshot.namespace, snapshot.name, event.reason, event.message)
+        moment = duration.format_time(snapshot.now)
         body = {
             "metadata": {
                 "name": f"{metadata['name']}.{secrets.token_hex(8)}",

@@ -5,7 +5,8 @@ import datetime as dt
 from typing import Any
 
 from spottrain.api import names, spec, status
-from spottrain.kube import reflector, views
+from spottrain.kube import client as clients
+from spottrain.kube import errors, reflector, views
 from spottrain.plan import snapshot as snap
 from spottrain.render import job as render_job
 
@@ -57,6 +58,10 @@ class Pods:
         """Those that are gone, the oldest first."""
         return _of(self._departed, key, owner)
 
+    def nodes_of(self, key: reflector.Key) -> set[str]:
+        """Names of the nodes that the job's pods are bound to."""
+        return {one.pod.node for one in self._present.get(key, {}).values() if one.pod.node}
+
     def jobs_on(self, node: str) -> list[reflector.Key]:
         """The jobs that have a worker on that node."""
         return [
@@ -80,6 +85,8 @@ class Nodes:
     def __init__(self, settings: snap.Settings) -> None:
         self._settings = settings
         self.by_name: dict[str, snap.Node] = {}
+        self.gone: set[str] = set()
+        """Names that the API server itself has answered with 404."""
 
     def put(self, raw: Object, *, gone: bool) -> bool:
         """Take in a node's newest state; returns whether anything that decisions depend on has changed."""
@@ -87,6 +94,7 @@ class Nodes:
         before = self.by_name.get(name)
         if gone:
             return self.by_name.pop(name, None) is not None
+        self.gone.discard(name)
         self.by_name[name] = views.node(raw, self._settings)
         return self.by_name[name] != before
 
@@ -101,17 +109,34 @@ class Moment:
     refusal: snap.Refusal | None
 
 
+@dataclasses.dataclass(frozen=True)
 class World:
     """The caches that snapshots are taken from."""
 
-    def __init__(self, jobs: tuple[reflector.Reflector, ...], pods: Pods, nodes: Nodes) -> None:
-        self._jobs = jobs
-        self.pods = pods
-        self.nodes = nodes
+    client: clients.Client
+    job_caches: tuple[reflector.Reflector, ...]
+    node_cache: reflector.Reflector
+    pods: Pods
+    nodes: Nodes
+
+    async def look_for_absent_nodes(self, key: reflector.Key) -> None:
+        """Ask the API server itself about nodes that pods name and the cache doesn't have.
+
+        Two watches are never at the same moment: a pod on a machine that has just joined, or while the watch
+        of nodes is down, must not look like a pod whose node is gone.
+        """
+        named = self.pods.nodes_of(key)
+        for name in named - self.nodes.by_name.keys() - self.nodes.gone:
+            try:
+                raw = await self.client.request("GET", clients.NODES.path(name=name))
+            except errors.NotFoundError:
+                self.nodes.gone.add(name)
+            else:
+                self.node_cache.learn(raw)
 
     def live_job(self, key: reflector.Key) -> Object | None:
         """The batch/v1 Job of that name as the cluster has it."""
-        return next((found for one in self._jobs if (found := one.get(*key))), None)
+        return next((found for one in self.job_caches if (found := one.get(*key))), None)
 
     def snapshot(self, raw: Object, moment: Moment) -> snap.Snapshot:
         """The job as it stands; only pods of its live Job count."""

@@ -25,7 +25,8 @@ class Metrics:
     """A registry of its own, so that two operators in one process (as in tests) don't share series."""
 
     def __init__(self) -> None:
-        prometheus.disable_created_metrics()  # a second series per counter that nobody reads
+        # A second series per counter that nobody reads.
+        prometheus.disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = prometheus.CollectorRegistry()
         prometheus.ProcessCollector(registry=self.registry)
         job = ("namespace", "job")

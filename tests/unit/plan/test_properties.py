@@ -102,14 +102,6 @@ class GangLife(stateful.RuleBasedStateMachine):
         assert len(live) == len(set(live))
 
     @stateful.invariant()
-    def a_running_successor_means_its_predecessor_ended_or_sat_on_a_leaving_node(self) -> None:
-        snapshot = self.cluster.snapshot()
-        for pod in snapshot.current.values():
-            older = [one for one in snapshot.older if one.index == pod.index and not one.ended]
-            if older and not pod.node:
-                assert len(older) == 1
-
-    @stateful.invariant()
     def failures_never_exceed_what_crashed(self) -> None:
         assert self.cluster.status.failures <= self.crashes
 

@@ -139,6 +139,9 @@ class Cluster:
     def _create(self, overlay: actions.Overlay) -> None:
         name = names.pod_name("tr", overlay.index, overlay.attempt)
         assert name not in self.pods, f"{name} was created twice"
+        living = [pod for pod in self.pods.values() if pod.index == overlay.index and not pod.ended]
+        leaving = self.snapshot().node_leaving
+        assert all(leaving(pod.node) for pod in living), f"{name} was created beside its predecessor"
         self.overlays[name] = overlay
         self.pods[name] = snap.Pod(
             name=name,
