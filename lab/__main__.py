@@ -115,6 +115,8 @@ def _add_image(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         image, "load", lambda lab, o: lab.load_image(o.archive), "load an archive made by `docker save`"
     )
     load.add_argument("archive", metavar="TAR", type=Path)
+    remove = _command(image, "remove", lambda lab, o: lab.remove_image(o.reference), "give it to no new node")
+    remove.add_argument("reference", metavar="REF")
 
 
 def _up(lab: Lab, options: argparse.Namespace) -> None:

@@ -17,6 +17,8 @@ _BUNDLE_VARIABLES = ("PIP_CERT", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "CURL_CA
 # What says where packages come from; paths and habits of this machine mean nothing inside.
 _PIP_OPTIONS = ("index-url", "extra-index-url", "trusted-host", "proxy", "timeout", "no-index")
 
+_KEPT_REPLACED = 8
+
 
 def build(context: Path, tag: str, base: Image, target: Path) -> None:
     """Build `context`/Dockerfile under the name `tag` into the archive `target`.
@@ -39,6 +41,15 @@ def build(context: Path, tag: str, base: Image, target: Path) -> None:
     unfinished.unlink(missing_ok=True)
     shell.run(*_command(), "push", tag, f"docker-archive:{unfinished}:{tag}")
     unfinished.rename(target)
+    _forget_old()
+
+
+def _forget_old() -> None:
+    """Remove replaced images but for the newest, whose layers the next build may find useful."""
+    listing = ("images", "--filter", "dangling=true", "--quiet", "--no-trunc")
+    for identity in shell.run(*_command(), *listing).split()[_KEPT_REPLACED:]:
+        # One that a build was broken off on is still in use, and stays.
+        shell.succeeds(*_command(), "rmi", identity)
 
 
 def discard() -> None:

@@ -264,6 +264,10 @@ class Lab:
             if (started := self.config()) is not None:
                 fleet.load_images(self.state, started)
 
+    def remove_image(self, reference: str) -> None:
+        """Give an image to no new machine any more; those that have it keep it."""
+        golden.remove(reference)
+
     def status(self) -> list[dict[str, Any]]:
         """One row for each node: name, capacity, zone, machine (running or dead), ready."""
         ready = self._ready() if self.running() else set()

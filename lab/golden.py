@@ -32,8 +32,17 @@ def add(*images: Image) -> bool:
         index = _index(_folder() / "current")
         new = [image for image in images if index.get(image.reference) != str(_kept(image))]
         if new:
-            _next_generation(index | {image.reference: str(_keep(image)) for image in new}, new)
+            archives = {image.reference: str(_keep(image)) for image in new}
+            _next_generation(index | archives, [("import", path) for path in archives.values()])
         return bool(new)
+
+
+def remove(reference: str) -> None:
+    """Forget an image; machines that have it keep it."""
+    with locks.held(_folder() / "adding.lock"):
+        index = _index(_folder() / "current")
+        if index.pop(reference, None):
+            _next_generation(index, [("rm", "--sync", reference)])
 
 
 def clone_to(disk: Path) -> None:
@@ -88,17 +97,22 @@ def _keep(image: Image) -> Path:
     kept.parent.mkdir(parents=True, exist_ok=True)
     if not kept.exists():
         unfinished = kept.with_suffix(".unfinished")
-        shutil.copyfile(image.archive, unfinished)
+        unfinished.unlink(missing_ok=True)
+        if image.archive.is_relative_to(cache_root()):
+            unfinished.hardlink_to(image.archive)  # nobody writes to those again
+        else:
+            shutil.copyfile(image.archive, unfinished)
         unfinished.rename(kept)
     return kept
 
 
-def _next_generation(index: dict[str, str], new: list[Image]) -> None:
+def _next_generation(index: dict[str, str], changes: list[tuple[str, ...]]) -> None:
+    """Copy the current generation, change it by `ctr images` commands, and make it the current one."""
     current = _folder() / "current"
     made = Path(tempfile.mkdtemp(prefix="generation-", dir=_folder()))
     if current.exists():
         _copy(current / "containerd", made / "containerd")
-    _import(made / "containerd", [_kept(image) for image in new])
+    _change(made / "containerd", changes)
     (made / "images.json").write_text(json.dumps(index, indent=1))
     link = _folder() / "next"
     link.unlink(missing_ok=True)
@@ -117,7 +131,7 @@ def _remove_unused(keep: Path, index: dict[str, str]) -> None:
             path.unlink()
 
 
-def _import(root: Path, archives: list[Path]) -> None:
+def _change(root: Path, changes: list[tuple[str, ...]]) -> None:
     with tempfile.TemporaryDirectory(prefix="stlab-golden-", dir="/run") as folder:
         run = Path(folder)
         (run / "config.toml").write_text(_CONTAINERD.format(root=root, run=run))
@@ -126,8 +140,8 @@ def _import(root: Path, archives: list[Path]) -> None:
         process.spawn(["containerd", "--config", run / "config.toml"], log=run / "log", pid_file=pid_file)
         try:
             clock.wait_for("the start of containerd", lambda: shell.succeeds(*ctr, "version"), seconds=20)
-            for path in archives:
-                shell.run(*ctr, "--namespace", "k8s.io", "images", "import", path)
+            for change in changes:
+                shell.run(*ctr, "--namespace", "k8s.io", "images", *change)
         finally:
             process.stop(pid_file, grace=10)
 

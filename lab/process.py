@@ -50,8 +50,10 @@ def find(pid_file: Path) -> int | None:
         pid, began = pid_file.read_text().split()
     except (FileNotFoundError, ValueError):
         return None  # never started, or the lab was killed while it wrote the file
+    if start_time(int(pid)) == began:
+        return int(pid)
     _reap(int(pid))
-    return int(pid) if start_time(int(pid)) == began else None
+    return None
 
 
 def stop(pid_file: Path, *, grace: float) -> None:

@@ -240,16 +240,23 @@ def test_unknown_node_is_refused_with_the_names_there_are(lab: Lab) -> None:
         lab.node_kill("spot-9")
 
 
-def test_image_is_built_with_pip_and_runs(lab: Lab, namespace: str, tmp_path: Path) -> None:
+@pytest.fixture
+def built(lab: Lab) -> Iterator[str]:
+    """Name of an image that is forgotten afterwards."""
+    yield "docker.io/lab/built:1"
+    lab.remove_image("docker.io/lab/built:1")
+
+
+def test_image_is_built_with_pip_and_runs(lab: Lab, namespace: str, tmp_path: Path, built: str) -> None:
     """A Dockerfile as anyone writes it; the second build of the same files costs nothing."""
     (tmp_path / "requirements.txt").write_text("wcwidth==0.2.13\n")
     (tmp_path / "Dockerfile").write_text(DOCKERFILE)
-    archive = lab.build_image(tmp_path, "docker.io/lab/built:1")
+    archive = lab.build_image(tmp_path, built)
     written = archive.stat().st_mtime_ns
-    assert lab.build_image(tmp_path, "docker.io/lab/built:1").stat().st_mtime_ns == written
+    assert lab.build_image(tmp_path, built).stat().st_mtime_ns == written
     document = pod("p", "spot-1", restartPolicy="Never")
     del document["spec"]["containers"][0]["command"]
-    document["spec"]["containers"][0]["image"] = "docker.io/lab/built:1"
+    document["spec"]["containers"][0]["image"] = built
     create(lab, namespace, document)
     wait(lab, namespace, "jsonpath={.status.phase}=Succeeded", "pod/p")
     assert lab.kubectl("--namespace", namespace, "logs", "p") == "2 65532\n"
