@@ -111,10 +111,9 @@ def documented_values(text: str) -> list[Value]:
     for line in text.splitlines():
         word = line.strip()
         if word.startswith("#"):
-            text_part = word.removeprefix("#").strip()
-            comment = (
-                text_part.removeprefix("-- ") if text_part.startswith("-- ") else f"{comment} {text_part}"
-            )
+            said = word.removeprefix("#").strip()
+            begun = said.startswith("-- ")
+            comment = said.removeprefix("-- ") if begun else f"{comment} {said}" if comment else ""
         elif ":" in word and not word.startswith("- "):
             key = word.partition(":")[0]
             nested = line.startswith("  ")
