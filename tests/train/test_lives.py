@@ -164,6 +164,26 @@ def test_a_handler_of_the_programs_own_cannot_turn_a_stop_into_success(
     assert running.wait(10) == 75
 
 
+def test_a_program_that_leaves_its_loop_at_the_signal_is_not_done(bench: processes.Bench, tmp_path: Path):
+    """It has a handler of its own and never asks the library."""
+    program = (
+        "import signal, time, spottrain\n"
+        "told = []\n"
+        "signal.signal(signal.SIGTERM, lambda *_: told.append(1))\n"
+        "with spottrain.session() as run:\n"
+        "    run.restore(lambda _: None)\n"
+        "    print('ready', flush=True)\n"
+        "    while not told:\n"
+        "        time.sleep(0.01)\n"
+        "print('done')\n"
+    )
+    running = bench.run([sys.executable, "-c", program], **here(tmp_path))
+    running.wait_for("ready")
+    running.send(signal.SIGTERM)
+    assert running.wait(10) == 75
+    assert "done" not in running.output
+
+
 def test_an_exception_of_the_programs_own_stays_what_it_is(bench: processes.Bench, tmp_path: Path):
     program = "import spottrain\nwith spottrain.session() as run:\n    raise ValueError('mine')\n"
     running = bench.run([sys.executable, "-c", program], **here(tmp_path))

@@ -17,11 +17,11 @@ def test_a_resumed_run_draws_and_learns_as_if_nothing_had_happened(
     unbroken = torch_bench.start(
         "generators.py", 10, -1, SPOTTRAIN_CHECKPOINT_URI=(tmp_path / "unbroken").as_uri(), **env
     )
-    assert unbroken.wait(60) == 0
+    assert unbroken.wait(120) == 0
     env["SPOTTRAIN_CHECKPOINT_URI"] = (tmp_path / "ck").as_uri()
     first = torch_bench.start("generators.py", 10, 4, **env)
-    assert first.wait(60) == 75
+    assert first.wait(120) == 75
     second = torch_bench.start("generators.py", 10, -1, **env)
-    assert second.wait(60) == 0
+    assert second.wait(120) == 0
     assert len(drawn(unbroken)) == 10
     assert drawn(first) + drawn(second) == drawn(unbroken)
