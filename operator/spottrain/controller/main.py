@@ -11,7 +11,7 @@ from typing import Any
 from spottrain.api import names
 from spottrain.controller import handlers, probes, reconciler
 from spottrain.controller import settings as setting
-from spottrain.kube import apply, errors, observe, reflector
+from spottrain.kube import apply, errors, leases, observe, reflector
 from spottrain.kube import client as clients
 from spottrain.metrics import registry
 
@@ -35,7 +35,8 @@ class Operator:
         node_cache = reflector.Reflector(client, clients.NODES, self._node_changed)
         self.reflectors = (*self._pod_caches, *self._job_caches, node_cache)
         self.metrics = registry.Metrics()
-        world = observe.World(client, self._job_caches, node_cache, self._pods, self._nodes)
+        self.leases = leases.Leases(client, self._pods.all_nodes, self._node_spoke)
+        world = observe.World(client, self._job_caches, node_cache, self._pods, self._nodes, self.leases)
         sinks = apply.Sinks(pod=self._learn_pod, job=self._learn_job)
         applier = apply.Applier(client, world, sinks)
         self.work = reconciler.Reconciler(reconciler.Jobs(), world, applier, settings.decisions, self.metrics)
@@ -57,8 +58,11 @@ class Operator:
 
     def _node_changed(self, raw: Object, gone: bool) -> None:  # noqa: FBT001
         if self._nodes.put(raw, gone=gone):
-            for key in self._pods.jobs_on(raw["metadata"]["name"]):
-                self.work.queue.add(key)
+            self._node_spoke(raw["metadata"]["name"])
+
+    def _node_spoke(self, name: str) -> None:
+        for key in self._pods.jobs_on(name):
+            self.work.queue.add(key)
 
     def _learn_pod(self, raw: Object) -> None:
         self._cache(self._pod_caches, raw).learn(raw)
@@ -107,6 +111,7 @@ class Operator:
         parts += [
             asyncio.create_task(self.work.run(self.synced()), name="workers"),
             asyncio.create_task(self.sweep(), name="sweep"),
+            asyncio.create_task(self.leases.run(), name="leases"),
             asyncio.create_task(handlers.run(self.work, self.settings.namespaces), name="kopf"),
             asyncio.create_task(_wait(stop), name="stop"),
         ]

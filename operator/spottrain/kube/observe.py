@@ -6,7 +6,7 @@ from typing import Any
 
 from spottrain.api import names, spec, status
 from spottrain.kube import client as clients
-from spottrain.kube import errors, reflector, views
+from spottrain.kube import errors, leases, reflector, views
 from spottrain.plan import snapshot as snap
 from spottrain.render import job as render_job
 
@@ -61,6 +61,11 @@ class Pods:
     def nodes_of(self, key: reflector.Key) -> set[str]:
         """Names of the nodes that the job's pods are bound to."""
         return {one.pod.node for one in self._present.get(key, {}).values() if one.pod.node}
+
+    def all_nodes(self) -> set[str]:
+        """Names of the nodes that carry a worker that has not ended."""
+        everyone = (one.pod for pods in self._present.values() for one in pods.values())
+        return {pod.node for pod in everyone if pod.node and not pod.ended}
 
     def jobs_on(self, node: str) -> list[reflector.Key]:
         """The jobs that have a worker on that node."""
@@ -118,6 +123,15 @@ class World:
     node_cache: reflector.Reflector
     pods: Pods
     nodes: Nodes
+    leases: leases.Leases
+
+    def _nodes(self) -> dict[str, snap.Node]:
+        """All nodes, with what their leases say of them."""
+        by_name = dict(self.nodes.by_name)
+        for name in self.leases.watched & by_name.keys():
+            silent = self.leases.silent(name)
+            by_name[name] = dataclasses.replace(by_name[name], watched=True, silent=silent)
+        return by_name
 
     async def look_for_absent_nodes(self, key: reflector.Key) -> None:
         """Ask the API server itself about nodes that pods name and the cache doesn't have.
@@ -155,7 +169,7 @@ class World:
             job=job,
             pods=self.pods.present(key, job.uid) if job else (),
             departed=self.pods.departed(key, job.uid) if job else (),
-            nodes=dict(self.nodes.by_name),
+            nodes=self._nodes(),
             now=moment.now,
             fresh_id=moment.fresh_id,
             template_hash="" if isinstance(wishes, Exception) else render_job.template_hash(wishes),

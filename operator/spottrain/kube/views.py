@@ -27,6 +27,7 @@ def pod(raw: Object) -> snap.Pod:
         attempt=int(metadata["labels"][names.LABEL_ATTEMPT]),
         attempt_id=annotations.get(names.ANNOTATION_ATTEMPT_ID, ""),
         created=duration.parse_time(metadata["creationTimestamp"]),
+        bound=_bound(status),
         node=spec.get("nodeName") or "",
         phase=phase,
         running=phase == "Running",
@@ -63,6 +64,13 @@ def _true_reason(status: Object, type: str) -> str:  # noqa: A002
     if condition is None or condition["status"] != "True":
         return ""
     return condition.get("reason") or "Unknown"
+
+
+def _bound(status: Object) -> dt.datetime | None:
+    condition = _conditions(status).get("PodScheduled") or {}
+    if condition.get("status") != "True":
+        return None
+    return duration.optional_time(condition.get("lastTransitionTime"))
 
 
 def _unschedulable(status: Object) -> str:
@@ -119,6 +127,7 @@ def node(raw: Object, settings: snap.Settings) -> snap.Node:
             on_demand=settings.on_demand_marks,
         ),
         provider=clouds.provider(spec.get("providerID") or ""),
+        created=duration.parse_time(metadata["creationTimestamp"]),
         zone=labels.get("topology.kubernetes.io/zone", ""),
         ready=ready.get("status") == "True",
         ready_since=duration.optional_time(ready.get("lastTransitionTime") or metadata["creationTimestamp"]),

@@ -96,14 +96,20 @@ def reclaim_cause(pod: snap.Pod, snapshot: snap.Snapshot) -> tuple[str, str] | N
         return DISRUPTIONS.get(pod.disruption, OTHER_DISRUPTION), f"{pod.name}: {pod.disruption}"
     if not pod.node:
         return (POD_DELETED, f"{pod.name} was deleted") if pod.asked_to_stop else None
+    return _node_evidence(pod, snapshot) or _pod_evidence(pod)
+
+
+def _node_evidence(pod: snap.Pod, snapshot: snap.Snapshot) -> tuple[str, str] | None:
     node = snapshot.nodes.get(pod.node)
     if node is None:
         return NODE_GONE, f"node {pod.node} is gone"
-    if snapshot.node_lost(pod.node):
-        return NODE_LOST, f"node {pod.node} is not ready"
+    if snapshot.replaced(pod):
+        return NODE_GONE, f"node {pod.node} is another machine now"
+    if snapshot.lost(pod):
+        return NODE_LOST, f"node {pod.node} is {'silent' if node.silent else 'not ready'}"
     if node.notice:
         return NOTICE, f"node {pod.node} is about to be taken ({node.notice})"
-    return _pod_evidence(pod)
+    return None
 
 
 def _pod_evidence(pod: snap.Pod) -> tuple[str, str] | None:

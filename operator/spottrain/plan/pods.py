@@ -32,7 +32,7 @@ def _gang_is_broken(now: status.Status) -> bool:
 def end(draft: drafts.Draft, pod: snap.Pod, limit: float | None = None) -> None:
     """Delete a live pod: with its own grace or less, by force where nobody is left to end it."""
     snapshot = draft.snapshot
-    if snapshot.node_lost(pod.node):
+    if snapshot.lost(pod):
         _force(draft, pod, f"node {pod.node} is lost")
         return
     if pod.deleting is None:
@@ -79,7 +79,7 @@ def create_missing(draft: drafts.Draft) -> None:
 
 def _place_is_free(snapshot: snap.Snapshot, index: int) -> bool:
     living = [pod for pod in snapshot.older if pod.index == index and not pod.ended]
-    return all(snapshot.node_leaving(pod.node) for pod in living)
+    return all(snapshot.leaving(pod) for pod in living)
 
 
 def overlay(snapshot: snap.Snapshot, index: int) -> actions.Overlay:

@@ -83,6 +83,9 @@ def _phase(draft: drafts.Draft) -> None:
 
 def _running_condition(draft: drafts.Draft) -> None:
     now, snapshot = draft.status, draft.snapshot
+    if snapshot.suspicion and now.attempt > 0:
+        draft.condition(conditions.RUNNING, None, conditions.CONTROL_PLANE_SUSPECT, snapshot.suspicion)
+        return
     if _all_run(now):
         draft.condition(conditions.RUNNING, True, conditions.ALL_WORKERS_RUN, "all workers run")
         return

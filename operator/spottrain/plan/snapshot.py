@@ -3,10 +3,13 @@
 import collections.abc as cabc
 import dataclasses
 import datetime as dt
+import functools
 
 from spottrain.api import clouds
 from spottrain.api import spec as specs
 from spottrain.api import status as statuses
+
+MOST_LOST_TOGETHER = 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,6 +62,7 @@ class Pod:
     attempt: int
     attempt_id: str
     created: dt.datetime
+    bound: dt.datetime | None = None
     node: str = ""
     phase: str = "Pending"
     running: bool = False
@@ -70,6 +74,8 @@ class Pod:
     said: Words | None = None
     go: str = ""
     unschedulable: str = ""
+    tail: str = ""
+    """The last lines of its log, read when it failed."""
 
     @property
     def ended(self) -> bool:
@@ -89,21 +95,30 @@ class Pod:
 
 @dataclasses.dataclass(frozen=True)
 class Node:
-    """A node. `ready_since` is when its Ready condition last changed; `notice` says who warns of its end."""
+    """A node. `ready_since` is when its Ready condition last changed; `notice` says who warns of its end.
+
+    `watched`: it carries workers, so its lease is read; `silent`: the lease has not changed for too long, on
+    our own clock and only while our reads went well.
+    """
 
     name: str
     uid: str
     capacity: clouds.Capacity
     provider: str
+    created: dt.datetime | None = None
     zone: str = ""
+    watched: bool = False
+    silent: bool = False
     ready: bool = True
     ready_since: dt.datetime | None = None
     unschedulable: bool = False
     notice: str = ""
     deadline: dt.datetime | None = None
 
-    def lost(self, now: dt.datetime, patience: float) -> bool:
-        """NotReady for `patience` seconds or longer."""
+    def unheard(self, now: dt.datetime, patience: float) -> bool:
+        """Silent, or NotReady for `patience` seconds or longer."""
+        if self.silent:
+            return True
         if self.ready or self.ready_since is None:
             return False
         return (now - self.ready_since).total_seconds() >= patience
@@ -169,19 +184,48 @@ class Snapshot:
             raise self.spec
         return self.spec
 
-    def node_lost(self, name: str) -> bool:
-        """The node is gone or has been NotReady too long. An unbound pod's empty name is no lost node."""
-        if not name:
-            return False
-        node = self.nodes.get(name)
-        return node is None or node.lost(self.now, self.settings.node_loss)
+    @functools.cached_property
+    def suspicion(self) -> str:
+        """Why the control plane itself is suspect, in a sentence; empty if it isn't.
 
-    def node_leaving(self, name: str) -> bool:
-        """The node is lost, under notice or cordoned: a worker's successor needs another place."""
-        if not name:
+        More than two of the nodes that carry workers unheard at once, and a third of them or all of a zone:
+        that looks like a fault of the control plane, and deleting would make an outage of it.
+        """
+        ours = [node for node in self.nodes.values() if node.watched]
+        unheard = [one for one in ours if one.unheard(self.now, self.settings.node_loss)]
+        zones = {one.zone for one in unheard}
+        whole_zone = any(all(one in unheard for one in ours if one.zone == zone) for zone in zones)
+        if len(unheard) <= MOST_LOST_TOGETHER or not (len(unheard) * 3 >= len(ours) or whole_zone):
+            return ""
+        return (
+            f"{len(unheard)} of {len(ours)} nodes that carry workers are silent at once: waiting for "
+            "Kubernetes' own verdict before anything is given up"
+        )
+
+    def lost(self, pod: Pod) -> bool:
+        """The pod's machine is gone, or unheard of for too long and not under suspicion of being well."""
+        if not pod.node:
             return False
-        node = self.nodes.get(name)
-        return node is None or bool(node.notice) or node.unschedulable or self.node_lost(name)
+        node = self.nodes.get(pod.node)
+        if node is None or self.replaced(pod):
+            return True
+        if not node.unheard(self.now, self.settings.node_loss):
+            return False
+        return bool(pod.disruption) or not self.suspicion
+
+    def replaced(self, pod: Pod) -> bool:
+        """Another machine has taken the node's name since the pod was bound to it."""
+        node = self.nodes.get(pod.node)
+        if node is None or node.created is None or pod.bound is None:
+            return False
+        return node.created > pod.bound
+
+    def leaving(self, pod: Pod) -> bool:
+        """The pod's node is lost, under notice or cordoned: its successor needs another place."""
+        if not pod.node:
+            return False
+        node = self.nodes.get(pod.node)
+        return node is None or bool(node.notice) or node.unschedulable or self.lost(pod)
 
     @property
     def current(self) -> dict[int, Pod]:

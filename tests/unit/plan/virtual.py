@@ -61,7 +61,7 @@ class Cluster:
             job=self.job,
             pods=tuple(self.pods.values()),
             departed=tuple(self.departed),
-            nodes=dict(self.nodes),
+            nodes={name: self._seen(node) for name, node in self.nodes.items()},
             now=self.now,
             fresh_id=f"id{self._serial}",
             template_hash=str(hash(str(self.spec.template) + str(self.spec.workers)))
@@ -69,6 +69,11 @@ class Cluster:
             else "",
             settings=self.settings,
         )
+
+    def _seen(self, node: snap.Node) -> snap.Node:
+        """The nodes that carry workers are watched."""
+        carries = any(pod.node == node.name and not pod.ended for pod in self.pods.values())
+        return dataclasses.replace(node, watched=carries)
 
     def step(self) -> actions.Plan:
         """One pass."""
@@ -140,8 +145,8 @@ class Cluster:
         name = names.pod_name("tr", overlay.index, overlay.attempt)
         assert name not in self.pods, f"{name} was created twice"
         living = [pod for pod in self.pods.values() if pod.index == overlay.index and not pod.ended]
-        leaving = self.snapshot().node_leaving
-        assert all(leaving(pod.node) for pod in living), f"{name} was created beside its predecessor"
+        leaving = self.snapshot().leaving
+        assert all(leaving(pod) for pod in living), f"{name} was created beside its predecessor"
         self.overlays[name] = overlay
         self.pods[name] = snap.Pod(
             name=name,
@@ -176,6 +181,10 @@ class Cluster:
 
     def bind(self, name: str, node: str) -> None:
         self._change(name, node=node)
+
+    def bound_at(self, name: str, moment: dt.datetime) -> None:
+        """When the scheduler bound it, as its condition says."""
+        self._change(name, bound=moment)
 
     def run(self, name: str) -> None:
         self._change(name, phase="Running", running=True)

@@ -1,0 +1,134 @@
+"""Which nodes have fallen silent, by the leases that their kubelets renew.
+
+Kubernetes calls a node NotReady after 50 s by default; the lease shows it sooner. What is timed is when *we*
+saw the lease change, on our monotonic clock: `renewTime` is the kubelet's clock, and after an outage of the
+API every lease looks old. A failed or late read starts all counts again from zero.
+"""
+
+import asyncio
+import collections.abc as cabc
+import dataclasses
+import logging
+from typing import Any
+
+from spottrain.kube import client as clients
+from spottrain.kube import errors
+
+Object = dict[str, Any]
+
+LEASES = clients.Resource("/apis/coordination.k8s.io/v1", "leases")
+NAMESPACE = "kube-node-lease"
+POLL_SECONDS = 2.0
+LATE_SECONDS = 3 * POLL_SECONDS
+SILENCE_SHARE = 0.85
+"""Of the lease's duration (40 s by default, renewed every 10 s): after 34 s three renewals have failed."""
+DEFAULT_DURATION = 40.0
+MOST_SINGLE_READS = 20
+
+_log = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass
+class _Sight:
+    """What was last seen of one lease: its version, and since when on our clock."""
+
+    version: str
+    since: float
+    limit: float
+
+
+class Leases:
+    """Reads the leases of the nodes that carry workers and tells which have stopped being renewed.
+
+    `wanted` gives their names; `changed` is called with the name of each node that falls silent or is heard
+    again.
+    """
+
+    def __init__(
+        self,
+        client: clients.Client,
+        wanted: cabc.Callable[[], set[str]],
+        changed: cabc.Callable[[str], None],
+    ) -> None:
+        self._client = client
+        self._wanted = wanted
+        self._changed = changed
+        self._sights: dict[str, _Sight] = {}
+        self._silent: set[str] = set()
+        self._names: set[str] = set()
+        self._read_at: float | None = None
+
+    @property
+    def watched(self) -> cabc.Set[str]:
+        """Names of the nodes that carry workers, as of the last read."""
+        return self._names
+
+    def silent(self, name: str) -> bool:
+        """The node's lease has not changed for too long."""
+        return name in self._silent
+
+    async def run(self) -> None:
+        """Read until cancelled."""
+        while True:
+            self._names = self._wanted()
+            try:
+                found = await self._read(self._names)
+            except errors.KubeError as error:
+                _log.warning("leases: %s", error)
+                self._forget_times()
+            else:
+                self._look(found, asyncio.get_running_loop().time())
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def _read(self, names: set[str]) -> dict[str, Object]:
+        """The leases of those nodes, one by one, or in one list where they are many."""
+        if len(names) > MOST_SINGLE_READS:
+            answer = await self._client.request("GET", LEASES.path(NAMESPACE))
+            return {
+                one["metadata"]["name"]: one for one in answer["items"] if one["metadata"]["name"] in names
+            }
+        found = await clients.in_parallel(self._read_one(name) for name in sorted(names))
+        return {one["metadata"]["name"]: one for one in found if one is not None}
+
+    async def _read_one(self, name: str) -> Object | None:
+        try:
+            return await self._client.request("GET", LEASES.path(NAMESPACE, name))
+        except errors.NotFoundError:
+            return None
+
+    def _forget_times(self) -> None:
+        """Nothing that was timed across a gap counts."""
+        self._read_at = None
+        for name in self._silent.copy():
+            self._set(name, silent=False)
+        self._sights.clear()
+
+    def _look(self, found: dict[str, Object], now: float) -> None:
+        if self._read_at is not None and now - self._read_at > LATE_SECONDS:
+            self._forget_times()
+        self._read_at = now
+        for name in self._sights.keys() - found.keys():
+            del self._sights[name]
+            self._set(name, silent=False)
+        for name, lease in found.items():
+            self._look_at(name, lease, now)
+
+    def _look_at(self, name: str, lease: Object, now: float) -> None:
+        version = lease["metadata"]["resourceVersion"]
+        known = self._sights.get(name)
+        if known is None or known.version != version:
+            seconds = (lease.get("spec") or {}).get("leaseDurationSeconds") or DEFAULT_DURATION
+            self._sights[name] = _Sight(version, now, SILENCE_SHARE * seconds)
+            self._set(name, silent=False)
+        elif now - known.since >= known.limit:
+            self._set(name, silent=True)
+
+    def _set(self, name: str, *, silent: bool) -> None:
+        if silent == (name in self._silent):
+            return
+        if silent:
+            self._silent.add(name)
+            _log.warning("node %s has stopped renewing its lease", name)
+        else:
+            self._silent.discard(name)
+        self._changed(name)

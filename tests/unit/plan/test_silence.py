@@ -1,0 +1,122 @@
+"""Silent nodes, and the brake when too many are silent at once."""
+
+import datetime as dt
+
+import pytest
+
+from spottrain.api import conditions
+from tests.unit.plan import virtual
+
+
+def gang(workers: int, zones: tuple[str, ...] = ("a",)) -> virtual.Cluster:
+    """Workers on a node each, dealt out to the zones."""
+    cluster = virtual.Cluster(virtual.wishes(workers=workers))
+    for index in range(workers):
+        node = f"m{index}"
+        cluster.nodes[node] = virtual.dataclasses.replace(
+            cluster.nodes["n1"], name=node, uid=node, zone=zones[index % len(zones)]
+        )
+    cluster.settle()
+    for index in range(workers):
+        cluster.bind(f"tr-{index}-1", f"m{index}")
+        cluster.run(f"tr-{index}-1")
+    cluster.settle()
+    return cluster
+
+
+def test_a_lease_that_stopped_is_a_loss_before_kubernetes_says_so() -> None:
+    cluster = gang(4)
+    cluster.change_node("m2", silent=True)
+    cluster.settle()
+    assert (cluster.status.attempt, cluster.status.reclaims) == (2, 1)
+    assert cluster.status.last_reclaim is not None
+    assert cluster.status.last_reclaim.cause == "NodeLost"
+    assert "tr-2-1" not in cluster.pods, "nobody is left there to end it"
+
+
+@pytest.mark.parametrize("workers", [3, 4, 9])
+def test_many_silent_nodes_at_once_are_the_control_planes_fault_until_proven(workers: int) -> None:
+    cluster = gang(workers)
+    for index in range(3):
+        cluster.change_node(f"m{index}", silent=True)
+    cluster.settle()
+    assert cluster.status.attempt == 1
+    assert len(cluster.pods) == workers, "nothing is deleted"
+    running = conditions.find(cluster.status.conditions, conditions.RUNNING)
+    assert running is not None
+    assert (running.status, running.reason) == (None, "ControlPlaneSuspect")
+    assert running.message.startswith(f"3 of {workers} nodes that carry workers are silent at once")
+
+
+def test_three_of_ten_in_no_whole_zone_are_believed() -> None:
+    cluster = gang(10, zones=("a", "b"))
+    for index in range(3):
+        cluster.change_node(f"m{index}", silent=True)
+    cluster.settle()
+    assert cluster.status.attempt == 2
+
+
+def test_a_whole_zone_of_many_is_suspect() -> None:
+    cluster = gang(12, zones=("a", "b", "c", "d"))
+    for index in (0, 4, 8):
+        cluster.change_node(f"m{index}", silent=True)
+    cluster.settle()
+    assert cluster.status.attempt == 1
+
+
+def test_two_silent_nodes_are_always_believed() -> None:
+    cluster = gang(2)
+    for index in range(2):
+        cluster.change_node(f"m{index}", silent=True)
+    cluster.settle()
+    assert cluster.status.attempt == 2
+
+
+def test_under_suspicion_kubernetes_own_verdict_counts() -> None:
+    cluster = gang(6)
+    for index in range(4):
+        cluster.change_node(f"m{index}", silent=True)
+    cluster.settle()
+    cluster.evict("tr-0-1", "DeletionByTaintManager")
+    cluster.settle()
+    assert (cluster.status.attempt, cluster.status.reclaims) == (2, 1)
+    assert "tr-0-1" not in cluster.pods
+    assert "tr-1-1" in cluster.pods, "its node is only suspected"
+
+
+def test_when_the_nodes_are_heard_again_nothing_has_happened() -> None:
+    cluster = gang(4)
+    for index in range(4):
+        cluster.change_node(f"m{index}", silent=True)
+        cluster.silence(f"m{index}")
+    cluster.settle()
+    cluster.pass_time(300)
+    cluster.settle()
+    for index in range(4):
+        cluster.change_node(f"m{index}", silent=False, ready=True, ready_since=cluster.now)
+    cluster.settle()
+    assert (cluster.status.attempt, cluster.status.reclaims, len(cluster.pods)) == (1, 0, 4)
+    running = conditions.find(cluster.status.conditions, conditions.RUNNING)
+    assert running is not None
+    assert running.status is True
+
+
+def test_another_machine_under_the_nodes_name_means_the_pod_is_lost() -> None:
+    cluster = gang(3)
+    later = cluster.now + dt.timedelta(seconds=10)
+    cluster.change_node("m1", created=later, uid="new")
+    for index in range(3):
+        cluster.bound_at(f"tr-{index}-1", cluster.now)
+    cluster.pass_time(20)
+    cluster.settle()
+    assert cluster.status.reclaims == 1
+    assert cluster.status.attempts[-1].detail == "node m1 is another machine now"
+
+
+def test_a_pod_that_waited_for_its_node_to_be_made_is_not_lost() -> None:
+    cluster = gang(3)
+    cluster.change_node("m1", created=cluster.now + dt.timedelta(seconds=10))
+    cluster.bound_at("tr-1-1", cluster.now + dt.timedelta(seconds=15))
+    cluster.pass_time(20)
+    cluster.settle()
+    assert cluster.status.attempt == 1
