@@ -15,7 +15,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from spottrain import errors
+from spottrain import errors, pid1
 from spottrain.train.clock import Clock
 
 
@@ -80,7 +80,7 @@ class StopSignal:
     def _chain(self, number: int, frame: FrameType | None) -> None:
         # The thread sets it too, but a handler that ends the program may be faster.
         self._event.set()
-        if callable(self._previous):
+        if callable(self._previous) and self._previous is not pid1.end:
             self._previous(number, frame)
 
     def _watch(self, read: int) -> None:

@@ -1,8 +1,12 @@
 """Each in a process of its own: signals belong to processes."""
 
+import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 START = """
 import os, signal, sys, threading, time
@@ -135,3 +139,45 @@ def other():
 thread = threading.Thread(target=other); thread.start(); thread.join()
 """)
     assert done.stdout == "ConfigError spottrain.session() must be entered in the program's main thread\n"
+
+
+def as_pid_1(program: str) -> subprocess.CompletedProcess[str]:
+    """In a PID namespace of its own, where SIGTERM has no default action. Needs root, as the lab does."""
+    return subprocess.run(
+        ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+
+
+KILLED_BY_A_CHILD = (
+    "import os, signal, time\n"
+    "if os.fork() == 0:\n"
+    "    os.kill(1, signal.SIGTERM)\n"
+    "    os._exit(0)\n"
+    "time.sleep(0.5)\n"
+    "print('trains on')\n"
+)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs a PID namespace")
+def test_b1_as_pid_1_an_early_sigterm_ends_the_process_from_the_import_on():
+    deaf = as_pid_1(KILLED_BY_A_CHILD)
+    assert deaf.stdout == "trains on\n"
+    done = as_pid_1("import spottrain\n" + KILLED_BY_A_CHILD)
+    assert (done.stdout, done.returncode) == ("", 128 + signal.SIGTERM)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs a PID namespace")
+def test_b1_as_pid_1_the_session_takes_over(tmp_path: Path):
+    done = as_pid_1(
+        "import os, signal, time, spottrain\n"
+        f"with spottrain.session(uri='{tmp_path.as_uri()}') as run:\n"
+        "    run.restore(lambda _: None)\n"
+        "    os.kill(1, signal.SIGTERM)\n"
+        "    time.sleep(0.2)\n"
+        "    print(run.should_save(0), run.stopping)\n"
+    )
+    assert (done.stdout, done.returncode) == ("True True\n", 75)
