@@ -1,0 +1,186 @@
+"""Restoring and saving by several ranks at once, each rank a thread."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spottrain import errors
+from spottrain.checkpoint import layout, lineage, location, view
+from spottrain.train import peers, restore, saver, settings
+from spottrain.train.clock import SystemClock
+from spottrain.train.log import Log
+from tests.contract.memory import MemoryStore
+from tests.unit.train import ranks
+
+CLOCK = SystemClock()
+LOG = Log(CLOCK)
+
+
+class FailingFor(MemoryStore):
+    """A store that one rank can't write to, or read from."""
+
+    def __init__(self, write: str = "nowhere", read: str = "nowhere") -> None:
+        super().__init__()
+        self.write, self.read = write, read
+
+    def put_file(self, key: str, source: Path) -> None:
+        if self.write in key:
+            raise errors.StoreUnavailable(f"cannot write {key}")
+        super().put_file(key, source)
+
+    def get_file(self, key: str, target: Path) -> bool:
+        if self.read in key:
+            raise errors.StoreUnavailable(f"cannot read {key}")
+        return super().get_file(key, target)
+
+
+def told(attempt_id: str, **changes: Any) -> settings.Settings:
+    return settings.Settings(location.Location("memory://"), attempt_id=attempt_id, job_uid="u", **changes)
+
+
+def restored(
+    store: MemoryStore, attempt_id: str, line: peers.Peers, **changes: Any
+) -> tuple[restore.Restored | None, dict[str, str]]:
+    """What a rank begins with: where, and the files it was given."""
+    files: dict[str, str] = {}
+
+    def load(folder: Path) -> None:
+        files.update({path.name: path.read_text() for path in folder.iterdir()})
+
+    restorer = restore.Restorer(line, store, told(attempt_id, **changes), CLOCK, LOG)
+    return restorer.restore(load, lambda: False), files
+
+
+def save(store: MemoryStore, record: lineage.Record, line: peers.Peers, step: int, folder: Path) -> Any:
+    """A rank's part of a save, and what became of it."""
+    mine = folder / f"{step}-{line.rank}"
+    mine.mkdir()
+    (mine / "own").write_text(f"{step} of rank {line.rank}")
+    if line.rank == 0:
+        (mine / "model").write_text(f"weights {step}")
+    background = saver.Saver(line, saver.Place(store, record, keep=3), CLOCK, LOG)
+    directory = layout.StepDir(step, record.attempt_id, f"{step:x}")
+    background.submit(saver.Job(directory, mine, CLOCK.monotonic(), prune=True))
+    return background.drain()
+
+
+def live(store: MemoryStore, attempt_id: str, folder: Path, *steps: int, world: int = 3) -> list[Any]:
+    """An attempt: all ranks restore, then save after these steps; the verdicts of the last, by rank."""
+
+    def rank(line: peers.Peers) -> Any:
+        begun, _ = restored(store, attempt_id, line)
+        assert begun is not None
+        verdicts = [save(store, begun.record, line, step, folder) for step in steps]
+        return verdicts[-1] if verdicts else None
+
+    return ranks.together(world, rank)
+
+
+def committed(store: MemoryStore) -> list[int]:
+    return sorted(directory.step for directory in view.look(store).committed)
+
+
+def test_one_rank_claims_and_all_know(tmp_path: Path):
+    store = MemoryStore()
+    verdicts = live(store, "a", tmp_path, 7)
+    assert [(verdict.step, verdict.committed) for verdict in verdicts] == [(7, True)] * 3
+    assert lineage.Records(store).numbers() == [1]
+    assert committed(store) == [7]
+
+
+def test_each_rank_gets_what_is_for_all_and_what_is_its_own(tmp_path: Path):
+    store = MemoryStore()
+    live(store, "a", tmp_path, 7)
+    outcome = ranks.together(3, lambda line: restored(store, "b", line))
+    assert [files for _, files in outcome] == [
+        {"model": "weights 7", "own": f"7 of rank {rank}"} for rank in range(3)
+    ]
+    assert [begun.step for begun, _ in outcome] == [7, 7, 7]
+
+
+def test_a_rank_that_was_not_there_gets_rank_zeros(tmp_path: Path):
+    store = MemoryStore()
+    live(store, "a", tmp_path, 7, world=2)
+    outcome = ranks.together(3, lambda line: restored(store, "b", line))
+    assert outcome[2][1] == {"model": "weights 7", "own": "7 of rank 0"}
+
+
+def test_damage_that_one_rank_meets_sends_all_to_the_next_best(tmp_path: Path):
+    store = MemoryStore()
+    live(store, "a", tmp_path, 5, 7)
+    key = layout.StepDir(7, "a", "7").key("rank-00002/own")
+    store.delete([key])
+    store.put_if_absent(key, b"7 of rank 9")
+    outcome = ranks.together(3, lambda line: restored(store, "b", line))
+    assert [begun.step for begun, _ in outcome] == [5, 5, 5]
+    assert [files["own"] for _, files in outcome] == [f"5 of rank {rank}" for rank in range(3)]
+
+
+def test_b13_a_rank_that_cannot_read_stops_all(tmp_path: Path):
+    store = FailingFor(read="rank-00002")
+    live(store, "a", tmp_path, 7)
+    outcome = ranks.together(3, lambda line: restored(store, "b", line))
+    assert [type(error) for error in outcome] == [errors.StoreUnavailable] * 3
+
+
+@pytest.mark.parametrize(
+    ("wish", "kind"), [("Step:70", errors.NoSuchStep), ("Latest", errors.AllBroken)], ids=["pinned", "broken"]
+)
+def test_b13_what_rank_zero_finds_wrong_stops_all(tmp_path: Path, wish: str, kind: type[Exception]):
+    store = MemoryStore()
+    live(store, "a", tmp_path, 7)
+    store.delete([layout.StepDir(7, "a", "7").key("model")])
+    outcome = ranks.together(3, lambda line: restored(store, "b", line, wish=wish))
+    assert [type(error) for error in outcome] == [kind] * 3
+
+
+def test_a_rank_that_cannot_upload_leaves_nothing_committed_and_all_know(tmp_path: Path):
+    store = FailingFor(write="rank-00001")
+    verdicts = live(store, "a", tmp_path, 7)
+    assert {verdict.problem for verdict in verdicts} == {
+        "rank 1: cannot write steps/0000000007-a-7/rank-00001/own"
+    }
+    assert committed(store) == []
+
+
+def test_b16_all_ranks_of_a_stale_attempt_are_told_so(tmp_path: Path):
+    store = MemoryStore()
+
+    def rank(line: peers.Peers) -> Any:
+        begun, _ = restored(store, "a", line)
+        assert begun is not None
+        if line.rank == 0:
+            live(store, "b", tmp_path, world=1)
+        line.steps.agree([0])
+        return save(store, begun.record, line, 7, tmp_path)
+
+    verdicts = ranks.together(3, rank)
+    assert [(verdict.committed, verdict.stale) for verdict in verdicts] == [(False, True)] * 3
+    assert committed(store) == []
+
+
+def test_a_rank_that_dies_in_the_middle_of_a_save_leaves_nothing_committed(tmp_path: Path):
+    store = MemoryStore()
+
+    def rank(line: peers.Peers) -> Any:
+        begun, _ = restored(store, "a", line)
+        assert begun is not None
+        if line.rank == 1:
+            return ranks.leave(line)
+        return save(store, begun.record, line, 7, tmp_path)
+
+    first, _, third = ranks.together(3, rank)
+    assert (first.committed, third.committed) == (False, False)
+    assert committed(store) == []
+
+
+def test_local_copies_of_saves_are_removed(tmp_path: Path):
+    live(MemoryStore(), "a", tmp_path, 5, 7)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_surplus_goes_after_each_save(tmp_path: Path):
+    store = MemoryStore()
+    live(store, "a", tmp_path, 1, 2, 3, 4, 5)
+    assert committed(store) == [3, 4, 5]
