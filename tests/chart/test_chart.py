@@ -171,10 +171,11 @@ def test_namespaces_narrow_the_rights_to_roles_there() -> None:
         (["nodes"], ["get", "list", "watch"]),
         (["namespaces"], ["get"]),
     ]
-    roles = of_kind("Role", *options)
-    assert [one["metadata"]["namespace"] for one in roles] == ["team-a", "team-b"]
+    roles = {one["metadata"]["namespace"]: one["rules"] for one in of_kind("Role", *options)}
+    assert list(roles) == ["kube-node-lease", "team-a", "team-b"]
     (everywhere, *_) = of_kind("ClusterRole")
-    assert roles[0]["rules"] == [one for one in everywhere["rules"] if one not in cluster["rules"]]
+    assert roles["team-a"] == roles["team-b"]
+    assert roles["team-b"] == [one for one in everywhere["rules"] if one not in cluster["rules"]]
 
 
 def test_no_right_is_a_wildcard_and_none_reaches_secrets() -> None:

@@ -53,6 +53,7 @@ def applied(lab: cluster.Lab, objects: list[Object], place: str) -> cabc.Iterato
     text = yaml.safe_dump_all(objects)
     said = [lab.kubectl("apply", "-f", "-", stdin=text) for _ in range(2)]
     yield said
+    lab.kubectl("-n", "kube-node-lease", "delete", "role,rolebinding", place)
     lab.kubectl("delete", "clusterrolebinding", place)
     lab.kubectl("delete", "clusterrole", place, f"{place}-view", f"{place}-edit")
 
@@ -144,6 +145,8 @@ def test_the_operator_may_do_its_work_and_no_more(lab: cluster.Lab, applied: lis
     assert [one for one in MAY if not allowed(server, user, place, *one)] == []
     assert [one for one in MAY_NOT if allowed(server, user, place, *one)] == []
     assert [one for one in MAY if allowed(server, user, "kube-system", *one)] == []
+    assert allowed(server, user, "kube-node-lease", "list", "coordination.k8s.io/leases")
+    assert not allowed(server, user, "kube-node-lease", "update", "coordination.k8s.io/leases")
     assert allowed(server, user, "", "watch", "nodes")
     assert not allowed(server, user, "", "patch", "nodes")
 

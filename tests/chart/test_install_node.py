@@ -155,5 +155,6 @@ def test_a25_operator_and_job_go_together_with_their_namespace(
     release.installed = False  # helm's own record went with the namespace
     assert lab.api.get(f"/api/v1/namespaces/{namespace}").status == 404
     cluster_wide = (f"{namespace}-op", f"{namespace}-op-view", f"{namespace}-op-edit")
+    lab.kubectl("-n", "kube-node-lease", "delete", "role,rolebinding", f"{namespace}-op")
     lab.kubectl("delete", "clusterrole", *cluster_wide)
     lab.kubectl("delete", "clusterrolebinding", f"{namespace}-op")
