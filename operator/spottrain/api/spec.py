@@ -47,7 +47,7 @@ class Checkpoint:
 
 @dataclasses.dataclass(frozen=True)
 class Spec:
-    """A SpotTrainingJob's wishes. `template` is the PodTemplateSpec as the user wrote it."""
+    """A SpotTrainingJob's wishes. `template` is the PodTemplateSpec as written; times are seconds."""
 
     workers: int
     template: cabc.Mapping[str, Any]
@@ -55,6 +55,7 @@ class Spec:
     spot: Spot = Spot()
     max_failures: int = 3
     suspend: bool = False
+    placement_timeout: float = 900.0
     ttl: float | None = None
 
 
@@ -78,6 +79,7 @@ def parse(raw: cabc.Mapping[str, Any]) -> Spec:
         spot=_spot(raw.get("spot") or {}, workers),
         max_failures=_integer(raw.get("maxFailures", 3), "spec.maxFailures", least=0),
         suspend=bool(raw.get("suspend", False)),
+        placement_timeout=_seconds(raw.get("placementTimeout", "15m"), "spec.placementTimeout") or 0.0,
         ttl=_seconds(raw.get("ttlAfterFinished"), "spec.ttlAfterFinished"),
     )
 

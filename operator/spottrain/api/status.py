@@ -33,6 +33,8 @@ class Cause(enum.StrEnum):
     """A member failed and it isn't known yet whether a node took it down; settled later."""
     REPLACED = "Replaced"
     """A member was removed before it had a node: nothing ran, so nothing is counted."""
+    UNPLACED = "Unplaced"
+    """The gang could not be placed whole in time and gave back the nodes that it held."""
     SPEC_CHANGED = "SpecChanged"
     RESUMED = "Resumed"
 

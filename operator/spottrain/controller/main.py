@@ -11,7 +11,7 @@ from typing import Any
 from spottrain.api import names
 from spottrain.controller import handlers, probes, reconciler
 from spottrain.controller import settings as setting
-from spottrain.kube import apply, errors, leases, observe, reflector
+from spottrain.kube import apply, election, errors, leases, observe, reflector, tails
 from spottrain.kube import client as clients
 from spottrain.metrics import registry
 
@@ -27,6 +27,10 @@ class Operator:
     def __init__(self, client: clients.Client, settings: setting.Settings) -> None:
         self.settings = settings
         self._client = client
+        self._election: election.Election | None = None
+        if settings.lease:
+            seat = election.Seat(clients.own_namespace(), settings.lease, settings.identity)
+            self._election = election.Election(client, seat)
         self._pods = observe.Pods()
         self._nodes = observe.Nodes(settings.decisions)
         places = settings.namespaces or ("",)
@@ -35,8 +39,11 @@ class Operator:
         node_cache = reflector.Reflector(client, clients.NODES, self._node_changed)
         self.reflectors = (*self._pod_caches, *self._job_caches, node_cache)
         self.metrics = registry.Metrics()
+        self.tails = tails.Tails(client, self._tail_read)
         self.leases = leases.Leases(client, self._pods.all_nodes, self._node_spoke)
-        world = observe.World(client, self._job_caches, node_cache, self._pods, self._nodes, self.leases)
+        world = observe.World(
+            client, self._job_caches, node_cache, self._pods, self._nodes, self.leases, self.tails
+        )
         sinks = apply.Sinks(pod=self._learn_pod, job=self._learn_job)
         applier = apply.Applier(client, world, sinks)
         self.work = reconciler.Reconciler(reconciler.Jobs(), world, applier, settings.decisions, self.metrics)
@@ -52,6 +59,11 @@ class Operator:
         key = self._pods.put(raw, gone=gone)
         if key is not None:
             self.work.queue.add(key)
+            if not gone:
+                self.tails.want(raw)
+
+    def _tail_read(self, raw: Object) -> None:
+        self.work.queue.add((raw["metadata"]["namespace"], raw["metadata"]["labels"][names.LABEL_JOB]))
 
     def _job_changed(self, raw: Object, gone: bool) -> None:  # noqa: ARG002, FBT001
         self.work.queue.add(reflector.key_of(raw))
@@ -104,15 +116,15 @@ class Operator:
         await asyncio.gather(*(one.synced.wait() for one in self.reflectors))
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Run until `stop`, or until a part ends that should not; its error is raised."""
+        """Run until `stop`, or until a part ends that should not; its error is raised.
+
+        Without an election this process leads. With one it fills its caches and stands by until it does.
+        """
         health = probes.Health(self.reflectors)
         server = await probes.serve(self.settings.http_port, health, self.metrics)
         parts = [asyncio.create_task(one.run(), name=one.name) for one in self.reflectors]
         parts += [
-            asyncio.create_task(self.work.run(self.synced()), name="workers"),
-            asyncio.create_task(self.sweep(), name="sweep"),
-            asyncio.create_task(self.leases.run(), name="leases"),
-            asyncio.create_task(handlers.run(self.work, self.settings.namespaces), name="kopf"),
+            asyncio.create_task(self._lead(), name="leader"),
             asyncio.create_task(_wait(stop), name="stop"),
         ]
         try:
@@ -126,7 +138,20 @@ class Operator:
             for part in parts:
                 part.cancel()
             await asyncio.gather(*parts, return_exceptions=True)
+            if self._election is not None:
+                await self._election.resign()
             await server.cleanup()
+
+    async def _lead(self) -> None:
+        """Everything that only the leader does, once it leads."""
+        async with asyncio.TaskGroup() as parts:
+            if self._election is not None:
+                await self._election.win()
+                parts.create_task(self._election.hold(), name="election")
+            parts.create_task(self.work.run(self.synced()), name="workers")
+            parts.create_task(self.sweep(), name="sweep")
+            parts.create_task(self.leases.run(), name="leases")
+            parts.create_task(handlers.run(self.work, self.settings.namespaces), name="kopf")
 
 
 async def _wait(stop: asyncio.Event) -> None:

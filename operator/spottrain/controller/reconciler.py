@@ -2,14 +2,13 @@
 
 import asyncio
 import collections.abc as cabc
-import datetime as dt
 import logging
 import secrets
 from typing import Any
 
 from spottrain.api import status
 from spottrain.controller import queue
-from spottrain.kube import apply, errors, observe, reflector
+from spottrain.kube import apply, clock, errors, observe, reflector
 from spottrain.metrics import registry
 from spottrain.plan import actions, decide
 from spottrain.plan import snapshot as snap
@@ -102,7 +101,7 @@ class Reconciler:
             self._forget(key)
             return
         moment = observe.Moment(
-            now=dt.datetime.now(dt.UTC),
+            now=clock.now(),
             fresh_id=secrets.token_hex(8),
             settings=self._settings,
             refusal=self._refusals.get(key),

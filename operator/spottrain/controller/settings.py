@@ -3,6 +3,8 @@
 import argparse
 import collections.abc as cabc
 import dataclasses
+import secrets
+import socket
 
 from spottrain.api import clouds
 from spottrain.plan import snapshot as snap
@@ -10,9 +12,11 @@ from spottrain.plan import snapshot as snap
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Parsed settings. No `namespaces` means all of them."""
+    """Parsed settings. No `namespaces` means all of them; no `lease` means there is one operator only."""
 
     namespaces: tuple[str, ...]
+    lease: str
+    identity: str
     http_port: int
     log_level: str
     decisions: snap.Settings
@@ -30,6 +34,7 @@ def parse(arguments: cabc.Sequence[str], environment: cabc.Mapping[str, str]) ->
         )
 
     flag("namespaces", "", "comma-separated namespaces to watch; none means all")
+    flag("lease", "", "name of the Lease by which one of several operators leads; none means there is one")
     flag("node-loss-seconds", "5", "how long a node may be NotReady before its workers are given up")
     flag("settlement-seconds", "75", "how long a lost node may still explain a worker's failure")
     flag("on-demand-labels", "", "comma-separated key=value that mark on-demand nodes here")
@@ -40,6 +45,8 @@ def parse(arguments: cabc.Sequence[str], environment: cabc.Mapping[str, str]) ->
     try:
         return Settings(
             namespaces=_list(given.namespaces),
+            lease=given.lease,
+            identity=environment.get("POD_NAME") or f"{socket.gethostname()}-{secrets.token_hex(4)}",
             http_port=int(given.http_port),
             log_level=given.log_level.upper(),
             decisions=snap.Settings(

@@ -89,12 +89,22 @@ class Client:
             errors.UnreachableError: no answer within 30 s, or no connection.
 
         """
+        text = await self._answer(method, path, body, query, content_type)
+        return cast("Object", json.loads(text)) if text else {}
+
+    async def text(self, path: str, query: cabc.Mapping[str, str]) -> str:
+        """GET something that is no object, such as a log; raises as `request` does."""
+        return await self._answer("GET", path, None, query, "application/json")
+
+    async def _answer(
+        self, method: str, path: str, body: Any, query: cabc.Mapping[str, str] | None, content_type: str
+    ) -> str:
         response = await self._send(method, path, body, query, content_type, REQUEST_TIMEOUT)
         async with response:
             text = await _read(response)
         if response.status >= 400:
             raise errors.from_answer(response.status, text, response.headers.get("Retry-After"))
-        return cast("Object", json.loads(text)) if text else {}
+        return text
 
     async def watch(
         self, path: str, query: cabc.Mapping[str, str], silence: float

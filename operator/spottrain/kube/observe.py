@@ -6,7 +6,7 @@ from typing import Any
 
 from spottrain.api import names, spec, status
 from spottrain.kube import client as clients
-from spottrain.kube import errors, leases, reflector, views
+from spottrain.kube import errors, leases, reflector, tails, views
 from spottrain.plan import snapshot as snap
 from spottrain.render import job as render_job
 
@@ -124,6 +124,15 @@ class World:
     pods: Pods
     nodes: Nodes
     leases: leases.Leases
+    tails: tails.Tails
+
+    def _present(self, key: reflector.Key, owner: str) -> tuple[snap.Pod, ...]:
+        """The job's pods, failed ones with the tail of their log."""
+        pods = self.pods.present(key, owner)
+        return tuple(
+            dataclasses.replace(one, tail=self.tails.get(one.uid)) if one.phase == "Failed" else one
+            for one in pods
+        )
 
     def _nodes(self) -> dict[str, snap.Node]:
         """All nodes, with what their leases say of them."""
@@ -167,7 +176,7 @@ class World:
             spec=wishes,
             status=status.parse(raw.get("status") or {}),
             job=job,
-            pods=self.pods.present(key, job.uid) if job else (),
+            pods=self._present(key, job.uid) if job else (),
             departed=self.pods.departed(key, job.uid) if job else (),
             nodes=self._nodes(),
             now=moment.now,

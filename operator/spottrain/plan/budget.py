@@ -4,12 +4,14 @@ Reclaims never come in here: they cost no budget and no waiting, the twentieth n
 """
 
 import datetime as dt
+import hashlib
 
 from spottrain.api import status
 from spottrain.plan import snapshot as snap
 
 _FAILURES = {status.Cause.FAILED, status.Cause.UNDETERMINED}
 FORGIVEN_AFTER = dt.timedelta(minutes=10)
+PLACEMENT_BACKOFF = 30.0
 
 
 def failures_in_a_row(attempts: tuple[status.Attempt, ...]) -> int:
@@ -39,3 +41,20 @@ def next_try(snapshot: snap.Snapshot, attempts: tuple[status.Attempt, ...]) -> d
     if unsettled:
         moment = max(moment, unsettled[-1].start + dt.timedelta(seconds=settings.settlement))
     return moment
+
+
+def next_placement(snapshot: snap.Snapshot, attempts: tuple[status.Attempt, ...]) -> dt.datetime:
+    """When a gang that could not be placed tries again: 30 s doubling to 10 min, between half and all of it.
+
+    Two gangs that held half of the room each must not come back at the same moment; what tells them apart is
+    the random ID of their next attempts.
+    """
+    count = 0
+    for attempt in reversed(attempts):
+        if attempt.cause is not status.Cause.UNPLACED:
+            break
+        count += 1
+    delay = min(PLACEMENT_BACKOFF * 2**count, snapshot.settings.backoff_limit)
+    digest = hashlib.sha256(snapshot.fresh_id.encode()).digest()
+    share = 0.5 + int.from_bytes(digest[:4]) / 2**33
+    return snapshot.now + dt.timedelta(seconds=delay * share)

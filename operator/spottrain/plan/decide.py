@@ -24,6 +24,7 @@ POLICIES: tuple[Policy, ...] = (
     gang.fail_when_budget_is_spent,
     gang.complete_when_all_finished,
     gang.restart_when_a_member_is_lost,
+    gang.give_back_what_cannot_be_completed,
     gang.run_the_attempt,
 )
 

@@ -8,6 +8,8 @@
     every member of one attempt finished ─► Complete
 """
 
+import datetime as dt
+
 from spottrain.api import conditions, status
 from spottrain.plan import attempts, loss, pods
 from spottrain.plan import draft as drafts
@@ -31,15 +33,20 @@ def settle_causes(draft: drafts.Draft) -> bool:
 
 def fail_when_budget_is_spent(draft: drafts.Draft) -> bool:
     """More application failures than `maxFailures` allows."""
-    limit = draft.snapshot.valid_spec.max_failures
-    if draft.status.failures <= limit:
+    if draft.status.failures <= draft.snapshot.valid_spec.max_failures:
         return False
     last = [one.detail for one in draft.status.attempts if one.cause is status.Cause.FAILED]
-    detail = f"; the last one: {last[-1]}" if last else ""
-    message = f"{draft.status.failures} failures, {limit} allowed{detail}"
+    _fail(draft, last[-1] if last else "")
+    return True
+
+
+def _fail(draft: drafts.Draft, last: str) -> None:
+    limit = draft.snapshot.valid_spec.max_failures
+    message = f"{draft.status.failures} failures, {limit} allowed" + (
+        f"; the last one: {last}" if last else ""
+    )
     draft.condition(conditions.FAILED, True, conditions.TOO_MANY_FAILURES, message)
     _end(draft, status.Phase.FAILED, conditions.TOO_MANY_FAILURES, message)
-    return True
 
 
 def complete_when_all_finished(draft: drafts.Draft) -> bool:
@@ -68,6 +75,29 @@ def restart_when_a_member_is_lost(draft: drafts.Draft) -> bool:
         _restart_failed(draft, failed[0])
         return True
     return False
+
+
+def give_back_what_cannot_be_completed(draft: drafts.Draft) -> bool:
+    """Some workers hold nodes while others find none: after `placementTimeout` all give way.
+
+    Or two gangs could hold half of the room each, for ever.
+    """
+    snapshot, now = draft.snapshot, draft.status
+    current = list(snapshot.current.values())
+    if now.created_attempt != now.attempt or not now.attempts or now.attempts[-1].running is not None:
+        return False
+    waiting = [pod for pod in current if not pod.node]
+    if not waiting or len(waiting) == len(current):
+        return False
+    limit = dt.timedelta(seconds=snapshot.valid_spec.placement_timeout)
+    deadline = max(pod.created for pod in current) + limit
+    if snapshot.now < deadline:
+        draft.wake_at(deadline)
+        return False
+    text = f"{len(waiting)} of {len(current)} workers found no node; {waiting[0].unschedulable}".rstrip("; ")
+    verdict = loss.Verdict(loss.Fate.ALIVE, "Unplaced", text)
+    attempts.begin(draft, status.Cause.UNPLACED, attempts.Loss(waiting[0].index, verdict, None))
+    return True
 
 
 def run_the_attempt(draft: drafts.Draft) -> bool:
@@ -116,12 +146,7 @@ def _restart_failed(draft: drafts.Draft, failed: attempts.Loss) -> None:
         return
     attempts.count_failure(draft, failed.verdict.detail)
     if draft.status.failures > draft.snapshot.valid_spec.max_failures:
-        message = (
-            f"{draft.status.failures} failures, {draft.snapshot.valid_spec.max_failures} allowed; "
-            f"the last one: {failed.verdict.detail}"
-        )
-        draft.condition(conditions.FAILED, True, conditions.TOO_MANY_FAILURES, message)
-        _end(draft, status.Phase.FAILED, conditions.TOO_MANY_FAILURES, message)
+        _fail(draft, failed.verdict.detail)
         return
     attempts.begin(draft, status.Cause.FAILED, failed)
 

@@ -6,6 +6,8 @@ from spottrain.api import conditions, names, spec, status
 from spottrain.plan import actions, attempts, pods
 from spottrain.plan import draft as drafts
 
+LAST_WORDS = "end of the log of"
+
 
 def leave_a_deleted_job_to_garbage_collection(draft: drafts.Draft) -> bool:
     """It is being deleted: its Job, pods and Service follow by their owner references."""
@@ -16,6 +18,7 @@ def clean_up_after_the_end(draft: drafts.Draft) -> bool:
     """It is decided: end what still runs, then close the Job, then wait for the time to live."""
     if not draft.status.over:
         return False
+    _add_last_words(draft)
     living = [pod for pod in draft.snapshot.pods if not pod.ended]
     for pod in living:
         pods.end(draft, pod)
@@ -26,6 +29,17 @@ def clean_up_after_the_end(draft: drafts.Draft) -> bool:
         draft.act(_closing_report(draft.status))
     _expire(draft)
     return True
+
+
+def _add_last_words(draft: drafts.Draft) -> None:
+    """The end of the last failed worker's log goes into the condition once it has been read."""
+    failed = conditions.find(draft.status.conditions, conditions.FAILED)
+    tails = [pod for pod in draft.snapshot.pods if pod.tail]
+    if failed is None or not failed.status or not tails or LAST_WORDS in failed.message:
+        return
+    last = max(tails, key=lambda pod: (pod.attempt, -pod.index))
+    message = f"{failed.message}\n{LAST_WORDS} {last.name}:\n{last.tail}"
+    draft.condition(conditions.FAILED, True, failed.reason, message)
 
 
 def _closing_report(now: status.Status) -> actions.ReportJob:

@@ -22,11 +22,12 @@ def end_older(draft: drafts.Draft) -> None:
 
 
 def _gang_is_broken(now: status.Status) -> bool:
-    """The last loss came without notice: the survivors' collective is broken, they can't save together."""
+    """No collective to save together with: it was lost without notice, or never came to be."""
     if not now.attempts:
         return False
     last = now.attempts[-1]
-    return last.cause in {status.Cause.UNDETERMINED, status.Cause.FAILED} or last.reason in _WITHOUT_NOTICE
+    broken = {status.Cause.UNDETERMINED, status.Cause.FAILED, status.Cause.UNPLACED}
+    return last.cause in broken or last.reason in _WITHOUT_NOTICE
 
 
 def end(draft: drafts.Draft, pod: snap.Pod, limit: float | None = None) -> None:

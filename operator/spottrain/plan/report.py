@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from spottrain.api import clouds, conditions, status
+from spottrain.api import clouds, conditions, duration, status
 from spottrain.plan import actions
 from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
@@ -95,9 +95,7 @@ def _running_condition(draft: drafts.Draft) -> None:
     elif snapshot.refusal is not None and not snapshot.refusal.permanent:
         draft.condition(conditions.RUNNING, False, conditions.CREATION_REFUSED, snapshot.refusal.message)
     elif now.next_retry is not None and snapshot.now < now.next_retry:
-        draft.condition(
-            conditions.RUNNING, False, conditions.BACKING_OFF, f"{count}; waiting after a failure"
-        )
+        draft.condition(conditions.RUNNING, False, conditions.BACKING_OFF, _why_later(now))
     elif any(not pod.ended for pod in snapshot.older) and not _just_begun(draft):
         message = f"{count}; workers of the attempt before are still ending"
         draft.condition(conditions.RUNNING, False, conditions.WAITING_FOR_PREDECESSORS, message)
@@ -105,6 +103,13 @@ def _running_condition(draft: drafts.Draft) -> None:
         texts = sorted({pod.unschedulable for pod in snapshot.current.values() if pod.unschedulable})
         message = "; ".join([count, *texts[:1]])
         draft.condition(conditions.RUNNING, False, conditions.WAITING_FOR_WORKERS, message)
+
+
+def _why_later(now: status.Status) -> str:
+    moment = duration.format_time(now.next_retry) if now.next_retry else ""
+    if now.attempts and now.attempts[-1].cause is status.Cause.UNPLACED:
+        return f"its workers could not all be placed and gave their nodes back; next try at {moment}"
+    return f"waiting after a failure; next try at {moment}"
 
 
 def _floor_condition(draft: drafts.Draft) -> None:

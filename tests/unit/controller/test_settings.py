@@ -17,6 +17,12 @@ def test_a_flag_outweighs_the_environment() -> None:
     assert (parsed.decisions.node_loss, parsed.namespaces) == (9.0, ("a", "b"))
 
 
+def test_a_pods_name_is_its_identity_in_the_election() -> None:
+    assert settings.parse(["--lease=op"], {"POD_NAME": "op-1"}).identity == "op-1"
+    one, other = (settings.parse(["--lease=op"], {}) for _ in range(2))
+    assert one.identity != other.identity
+
+
 def test_labels_become_marks() -> None:
     parsed = settings.parse(["--on-demand-labels=pool=paid,tier=gold"], {})
     assert parsed.decisions.on_demand_marks == (

@@ -1,5 +1,6 @@
 """Stories of gangs: what happens → what the operator does and says."""
 
+import dataclasses
 import datetime as dt
 
 import pytest
@@ -188,6 +189,65 @@ def test_a_second_failure_in_a_row_backs_off_and_the_budget_ends_the_job() -> No
     failed = conditions.find(cluster.status.conditions, conditions.FAILED)
     assert failed is not None
     assert failed.message == "2 failures, 1 allowed; the last one: tr-0-2 exited 1 (Error)"
+
+
+def test_the_end_of_a_failed_log_goes_into_the_condition_when_it_has_been_read() -> None:
+    cluster = virtual.Cluster(virtual.wishes(workers=1, max_failures=0)).running()
+    cluster.end("tr-0-1", 1)
+    cluster.settle()
+    cluster.pods["tr-0-1"] = dataclasses.replace(cluster.pods["tr-0-1"], tail="ImportError: no torch")
+    cluster.settle()
+    failed = conditions.find(cluster.status.conditions, conditions.FAILED)
+    assert failed is not None
+    assert failed.message == (
+        "1 failures, 0 allowed; the last one: tr-0-1 exited 1 (Error)\n"
+        "end of the log of tr-0-1:\nImportError: no torch"
+    )
+
+
+def test_a_gang_that_cannot_be_placed_whole_gives_its_nodes_back() -> None:
+    cluster = virtual.Cluster(virtual.wishes(placement_timeout=60.0))
+    cluster.settle()
+    cluster.bind("tr-0-1", "n1")
+    cluster.run("tr-0-1")
+    cluster.settle()
+    assert cluster.wake == 60.0
+    cluster.pass_time(60)
+    cluster.settle()
+    last = cluster.status.attempts[-1]
+    assert (last.cause, last.detail) == (status.Cause.UNPLACED, "2 of 3 workers found no node")
+    assert set(cluster.pods) == {"tr-0-1"}
+    assert cluster.pods["tr-0-1"].deleting is not None
+    assert (cluster.status.reclaims, cluster.status.failures) == (0, 0)
+    cluster.end("tr-0-1", 143)
+    cluster.settle()
+    assert cluster.wake is not None
+    assert 15 <= cluster.wake <= 30
+    cluster.pass_time(30)
+    cluster.running()
+    assert cluster.status.attempt == 2
+
+
+def test_a_gang_that_holds_nothing_waits_as_long_as_it_takes() -> None:
+    cluster = virtual.Cluster(virtual.wishes(placement_timeout=60.0))
+    cluster.settle()
+    cluster.pass_time(6000)
+    cluster.settle()
+    assert cluster.status.attempt == 1
+
+
+def test_two_gangs_that_gave_way_together_come_back_at_different_times() -> None:
+    waits = set()
+    for gang in range(5):
+        cluster = virtual.Cluster(virtual.wishes(placement_timeout=60.0))
+        cluster.id_prefix = f"gang{gang}-"
+        cluster.settle()
+        cluster.bind("tr-0-1", "n1")
+        cluster.pass_time(61)
+        cluster.settle()
+        assert cluster.status.next_retry is not None
+        waits.add((cluster.status.next_retry - cluster.now).total_seconds())
+    assert len(waits) > 1
 
 
 def test_an_import_error_never_spins() -> None:

@@ -44,6 +44,7 @@ class Cluster:
         self.wake: float | None = None
         self.deleted = False
         self._serial = 0
+        self.id_prefix = "id"
         for name in ("n1", "n2", "n3", "n4", "n5"):
             self.nodes[name] = snap.Node(name, f"u-{name}", clouds.Capacity.SPOT, "other", ready_since=EPOCH)
         self.nodes["od"] = snap.Node("od", "u-od", clouds.Capacity.ON_DEMAND, "other", ready_since=EPOCH)
@@ -63,7 +64,7 @@ class Cluster:
             departed=tuple(self.departed),
             nodes={name: self._seen(node) for name, node in self.nodes.items()},
             now=self.now,
-            fresh_id=f"id{self._serial}",
+            fresh_id=f"{self.id_prefix}{self._serial}",
             template_hash=str(hash(str(self.spec.template) + str(self.spec.workers)))
             if isinstance(self.spec, spec.Spec)
             else "",

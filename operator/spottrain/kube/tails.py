@@ -1,0 +1,67 @@
+"""The last lines of failed workers' logs, read in the background: nothing waits for them."""
+
+import asyncio
+import collections
+import collections.abc as cabc
+import logging
+from typing import Any
+
+from spottrain.kube import client as clients
+from spottrain.kube import errors
+
+Object = dict[str, Any]
+
+LINES = 15
+BYTES = 1500
+KEPT = 512
+AT_ONCE = 4
+
+_log = logging.getLogger(__name__)
+
+
+class Tails:
+    """Reads each failed pod's log once. `read` is called with the pod's raw object when its tail is there."""
+
+    def __init__(self, client: clients.Client, read: cabc.Callable[[Object], None]) -> None:
+        self._client = client
+        self._read = read
+        self._known: collections.OrderedDict[str, str] = collections.OrderedDict()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._room = asyncio.Semaphore(AT_ONCE)
+
+    def get(self, uid: str) -> str:
+        """The tail of that pod's log; empty while it isn't there."""
+        return self._known.get(uid, "")
+
+    def want(self, raw: Object) -> None:
+        """Read the pod's log if it failed and that was not tried yet."""
+        uid = raw["metadata"]["uid"]
+        if (raw.get("status") or {}).get("phase") != "Failed" or uid in self._known:
+            return
+        self._known[uid] = ""
+        while len(self._known) > KEPT:
+            self._known.popitem(last=False)
+        task = asyncio.get_running_loop().create_task(self._fetch(raw))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _fetch(self, raw: Object) -> None:
+        metadata = raw["metadata"]
+        path = clients.PODS.path(metadata["namespace"], metadata["name"], "log")
+        query = {"tailLines": str(LINES), "limitBytes": str(BYTES), "container": _failed_container(raw)}
+        try:
+            async with self._room:
+                text = await self._client.text(path, query)
+        except errors.KubeError as error:
+            _log.info("log of %s/%s: %s", metadata["namespace"], metadata["name"], error)
+            return
+        self._known[metadata["uid"]] = text.strip()
+        self._read(raw)
+
+
+def _failed_container(raw: Object) -> str:
+    """The first that ended badly; else the pod's first."""
+    for one in raw["status"].get("containerStatuses") or ():
+        if (one.get("state") or {}).get("terminated", {}).get("exitCode"):
+            return str(one["name"])
+    return str(raw["spec"]["containers"][0]["name"])
