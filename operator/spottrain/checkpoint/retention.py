@@ -32,14 +32,27 @@ def surplus(
         protected.add(directory)
         left -= is_sound(directory)
     on_trail = {record.attempt_id for record, _ in lineage.ancestry(records, mine.seq)}
-    claimed = {record.attempt_id for record in records.values() if record.seq <= mine.seq}
     committed = set(seen.committed)
-    return sorted(
+    old = {d for d in committed if d.attempt_id in on_trail}
+    return sorted((old | _left_behind(records, mine, seen)) - protected)
+
+
+def _left_behind(
+    records: Mapping[int, lineage.Record], mine: lineage.Record, seen: view.View
+) -> set[layout.StepDir]:
+    """Uploads that nobody will commit: older attempts', and our own from before our newest commit.
+
+    Other ranks may be uploading the next save already, while rank 0 is still tidying up after the last.
+    """
+    committed = set(seen.committed)
+    newest = max((d.step for d in committed if d.attempt_id == mine.attempt_id), default=-1)
+    older = {record.attempt_id for record in records.values() if record.seq < mine.seq}
+    return {
         directory
-        for directory in seen.saves
-        if directory not in protected
-        and directory.attempt_id in (on_trail if directory in committed else claimed)
-    )
+        for directory in set(seen.saves) - committed
+        if directory.attempt_id in older
+        or (directory.attempt_id == mine.attempt_id and directory.step < newest)
+    }
 
 
 def remove(store: Store, seen: view.View, directories: Iterable[layout.StepDir]) -> None:
@@ -52,10 +65,7 @@ def remove(store: Store, seen: view.View, directories: Iterable[layout.StepDir])
 
 
 def prune(store: Store, records: lineage.Records, mine: lineage.Record, *, keep: int) -> list[layout.StepDir]:
-    """Remove what may go and return it. StaleAttempt, with nothing removed, when a newer claim is there.
-
-    Call it only while no save is under way: what is uploaded and not committed counts as left behind.
-    """
+    """Remove what may go and return it. StaleAttempt, with nothing removed, when a newer claim is there."""
     # Saves before records, see `claim`.
     seen = view.look(store)
     records.ensure_newest(mine)

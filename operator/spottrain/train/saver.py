@@ -30,7 +30,7 @@ class State(enum.Enum):
 
     IDLE = "idle"
     UPLOADING = "uploading"
-    WAITING = "waiting for the other ranks"
+    WAITING = "waiting for the other ranks, or tidying up"
     COMMITTING = "committing"
 
 
@@ -133,30 +133,33 @@ class Saver:
 
     def _run(self, job: Job, future: "Future[Verdict]") -> None:
         try:
-            verdict = self._save(job)
-            if verdict.committed:
-                self._committed = verdict
-            if verdict.committed and self._peers.rank == 0 and job.prune:
-                verdict = self._prune(verdict)
+            future.set_result(self._carry_out(job))
         except BaseException as error:  # noqa: BLE001 - handed to the training thread, which raises it
             future.set_exception(error)
-        else:
-            future.set_result(verdict)
         finally:
-            shutil.rmtree(job.folder, ignore_errors=True)
             self._enter(State.IDLE)
 
+    def _carry_out(self, job: Job) -> Verdict:
+        try:
+            verdict = self._save(job)
+        finally:
+            shutil.rmtree(job.folder, ignore_errors=True)
+        if not verdict.committed:
+            return verdict
+        self._committed = verdict
+        return self._prune(verdict) if self._peers.rank == 0 and job.prune else verdict
+
     def _save(self, job: Job) -> Verdict:
+        verdict: Verdict | None = None
         try:
             mine = self._upload(job)
             self._enter(State.WAITING)
             parts = self._peers.saves.gather(mine)
-            if self._peers.rank == 0:
-                self._enter(State.COMMITTING)
-            outcome = self._commit(job, parts) if self._peers.rank == 0 else None
-            return Verdict(**self._peers.saves.share(outcome))
+            verdict = self._commit(job, parts) if self._peers.rank == 0 else None
+            return Verdict(**self._peers.saves.share(verdict and asdict(verdict)))
         except errors.PeerLost as error:
-            return self._report(Verdict(job.directory.step, problem=str(error)), job)
+            # A commit stays one, whoever is left to hear of it.
+            return verdict or self._report(Verdict(job.directory.step, problem=str(error)), job)
 
     def _upload(self, job: Job) -> dict[str, Any]:
         try:
@@ -165,13 +168,15 @@ class Saver:
             return {"problem": f"rank {self._peers.rank}: {error}"}
         return {"files": [asdict(file) for file in files]}
 
-    def _commit(self, job: Job, parts: Sequence[Any]) -> dict[str, Any]:
+    def _commit(self, job: Job, parts: Sequence[Any]) -> Verdict:
         problems = [part["problem"] for part in parts if "problem" in part]
         if problems:
-            verdict = Verdict(job.directory.step, problem="; ".join(problems))
-        else:
-            verdict = self._publish(job, [manifest.File(**f) for part in parts for f in part["files"]])
-        return asdict(self._report(verdict, job))
+            return self._report(Verdict(job.directory.step, problem="; ".join(problems)), job)
+        self._enter(State.COMMITTING)
+        verdict = self._publish(job, [manifest.File(**f) for part in parts for f in part["files"]])
+        # What follows, telling the others and tidying up, is nothing to stay alive for.
+        self._enter(State.WAITING)
+        return self._report(verdict, job)
 
     def _publish(self, job: Job, files: Sequence[manifest.File]) -> Verdict:
         step = job.directory.step

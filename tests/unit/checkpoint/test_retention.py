@@ -60,6 +60,21 @@ def test_uploads_that_came_to_nothing_go(store: MemoryStore):
     assert left(store) == [(1, "a"), (3, "b")]
 
 
+def test_the_next_save_that_is_already_being_uploaded_stays(store: MemoryStore):
+    """Other ranks may be at it while rank 0 tidies up after the last one."""
+    a = start(store, "a").record
+    upload(store, a, 1)
+    save(store, a, 2)
+    upload(store, a, 2, nonce="ff")
+    upload(store, a, 3)
+    prune(store, a, 1)
+    assert sorted(d.name for d in view.look(store).saves) == [
+        "0000000002-a-00",
+        "0000000002-a-ff",
+        "0000000003-a-00",
+    ]
+
+
 def test_b16_commits_past_the_fork_go(store: MemoryStore):
     a = start(store, "a").record
     save(store, a, 1)

@@ -66,8 +66,7 @@ def together(world: int, act: Callable[[peers.Peers], Any]) -> list[Any]:
         return list(pool.map(one, lines))
 
 
-def leave(line: peers.Peers) -> None:
-    """This rank dies: the others find its connections broken."""
-    for seat in (line.steps, line.saves):
-        assert isinstance(seat, _Seat)
-        seat.leave()
+def leave_saves(line: peers.Peers) -> None:
+    """This rank's uploads die: the others find the connection broken."""
+    assert isinstance(line.saves, _Seat)
+    line.saves.leave()

@@ -167,7 +167,7 @@ def test_a_rank_that_dies_in_the_middle_of_a_save_leaves_nothing_committed(tmp_p
         begun, _ = restored(store, "a", line)
         assert begun is not None
         if line.rank == 1:
-            return ranks.leave(line)
+            return ranks.leave_saves(line)
         return save(store, begun.record, line, 7, tmp_path)
 
     first, _, third = ranks.together(3, rank)
@@ -184,3 +184,52 @@ def test_surplus_goes_after_each_save(tmp_path: Path):
     store = MemoryStore()
     live(store, "a", tmp_path, 1, 2, 3, 4, 5)
     assert committed(store) == [3, 4, 5]
+
+
+def test_b4_a_peer_that_freezes_after_the_commit_is_not_waited_for(tmp_path: Path):
+    """Rank 1 has uploaded and hears no more of the verdict."""
+    store = MemoryStore()
+
+    def rank(line: peers.Peers) -> Any:
+        begun, _ = restored(store, "a", line)
+        assert begun is not None
+        if line.rank == 1:
+            line.saves.gather({"files": []})
+            while not committed(store):
+                CLOCK.sleep(0.01)
+            return line.steps.agree([0])
+        (tmp_path / "mine").mkdir()
+        background = saver.Saver(line, saver.Place(store, begun.record, keep=3), CLOCK, LOG)
+        directory = layout.StepDir(7, "a", "7")
+        background.submit(saver.Job(directory, tmp_path / "mine", CLOCK.monotonic(), prune=True))
+        line.steps.agree([0])
+        asked = CLOCK.monotonic()
+        background.finish_or_abandon(seconds=30, patience=0.2)
+        waited = CLOCK.monotonic() - asked
+        ranks.leave_saves(line)
+        return waited
+
+    assert ranks.together(2, rank)[0] < 2
+    assert committed(store) == [7]
+
+
+def test_a_save_that_can_still_be_committed_is_waited_for(tmp_path: Path):
+    class Slow(MemoryStore):
+        def put_file(self, key: str, source: Path) -> None:
+            CLOCK.sleep(0.5)
+            super().put_file(key, source)
+
+    store = Slow()
+
+    def rank(line: peers.Peers) -> None:
+        begun, _ = restored(store, "a", line)
+        assert begun is not None
+        mine = tmp_path / str(line.rank)
+        mine.mkdir()
+        (mine / "own").touch()
+        background = saver.Saver(line, saver.Place(store, begun.record, keep=3), CLOCK, LOG)
+        background.submit(saver.Job(layout.StepDir(7, "a", "7"), mine, CLOCK.monotonic(), prune=True))
+        background.finish_or_abandon(seconds=30, patience=0.2)
+
+    assert ranks.together(1, rank) == [None]
+    assert committed(store) == [7]
