@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+import tomllib
 from typing import Any
 
 import pytest
@@ -82,6 +83,15 @@ def test_a_wrong_value_is_refused_with_its_path(option: str, sentence: str) -> N
 def test_two_monitors_are_refused_because_metrics_would_count_twice() -> None:
     with pytest.raises(errors.LabError, match="every metric would be counted twice: choose one"):
         render.template("--set=podMonitor.enabled=true", "--set=serviceMonitor.enabled=true")
+
+
+def test_chart_operator_and_image_have_one_version() -> None:
+    chart = yaml.safe_load((render.CHART / "Chart.yaml").read_text())
+    project = tomllib.loads((render.ROOT / "pyproject.toml").read_text())["project"]
+    (container,) = operator()["containers"]
+    assert [chart["version"], chart["appVersion"]] == [project["version"]] * 2
+    assert container["image"].endswith(f":{project['version']}")
+    assert container["image"] in chart["annotations"]["artifacthub.io/images"]
 
 
 def test_an_old_cluster_is_refused() -> None:

@@ -114,6 +114,18 @@ def wait_for_attempt(lab: cluster.Lab, namespace: str, number: int) -> None:
     clock.wait_for(f"attempt {number} to run", runs, seconds=60)
 
 
+def inside(lab: cluster.Lab, namespace: str) -> dict[str, Any]:
+    """What a program finds in the operator's container."""
+    program = (
+        "import importlib.util, json, os, sys; print(json.dumps({"
+        "'user': os.getuid(), 'prefix': sys.prefix, 'pip': importlib.util.find_spec('pip') is not None, "
+        "'writable': [p for p in ('/', '/app', '/etc', '/tmp', '/var/tmp') if os.access(p, os.W_OK)]}))"
+    )
+    said = lab.kubectl("-n", namespace, "exec", f"deployment/{namespace}-op", "--", "python3", "-c", program)
+    found: dict[str, Any] = json.loads(said)
+    return found
+
+
 def finalizers(lab: cluster.Lab, namespace: str) -> list[str]:
     """All finalizers of what belongs to the job."""
     kinds = "spottrainingjobs,jobs,pods,services"
@@ -125,6 +137,7 @@ def test_a25_the_operator_removed_first_leaves_nothing_stuck(
     lab: cluster.Lab, namespace: str, release: Release
 ) -> None:
     """It runs a gang with just its rights, brings an evicted worker back, is uninstalled; then all goes."""
+    assert inside(lab, namespace) == {"user": 65532, "prefix": "/app", "pip": False, "writable": ["/tmp"]}
     lab.kubectl("create", "-f", "-", stdin=json.dumps(gang(namespace)))
     wait_for_attempt(lab, namespace, 1)
     eviction = {
