@@ -72,7 +72,8 @@ class Leases:
         while True:
             self._names = self._wanted()
             try:
-                found = await self._read(self._names)
+                # Silent ones also when their last worker is gone: no new one may be put there.
+                found = await self._read(self._names | self._silent)
             except errors.KubeError as error:
                 _log.warning("leases: %s", error)
                 self._forget_times()

@@ -136,11 +136,11 @@ class World:
 
     def _nodes(self) -> dict[str, snap.Node]:
         """All nodes, with what their leases say of them."""
-        by_name = dict(self.nodes.by_name)
-        for name in self.leases.watched & by_name.keys():
-            silent = self.leases.silent(name)
-            by_name[name] = dataclasses.replace(by_name[name], watched=True, silent=silent)
-        return by_name
+        watched = self.leases.watched
+        return {
+            name: dataclasses.replace(node, watched=name in watched, silent=self.leases.silent(name))
+            for name, node in self.nodes.by_name.items()
+        }
 
     async def look_for_absent_nodes(self, key: reflector.Key) -> None:
         """Ask the API server itself about nodes that pods name and the cache doesn't have.

@@ -45,7 +45,10 @@ class ReportJob:
 
 @dataclasses.dataclass(frozen=True)
 class Overlay:
-    """What a pod gets on top of the live Job's template, known when it is made. `grace` is in seconds."""
+    """What a pod gets on top of the live Job's template, known when it is made. `grace` is in seconds.
+
+    `avoid` are nodes that it must not run on, `wary` nodes that it had better not.
+    """
 
     index: int
     attempt: int
@@ -53,6 +56,7 @@ class Overlay:
     floor: bool
     grace: int
     avoid: tuple[str, ...] = ()
+    wary: tuple[str, ...] = ()
     go: bool = False
 
 

@@ -8,6 +8,9 @@ from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
 
 ATTEMPTS_WITH_LOGS = 2
+UNRELEASED_GRACE = 2.0
+"""Seconds for a worker that was never told to restore: it has done nothing that could be saved, and while it
+imports its libraries it may not hear SIGTERM (PID 1 without a handler) and wait any grace out."""
 _WITHOUT_NOTICE = {loss.NODE_LOST, loss.NODE_GONE, loss.NODE_RESTARTED, loss.POD_VANISHED}
 
 
@@ -16,7 +19,7 @@ def end_older(draft: drafts.Draft) -> None:
     short = draft.snapshot.settings.broken_grace if _gang_is_broken(draft.status) else None
     for pod in draft.snapshot.older:
         if not pod.ended:
-            end(draft, pod, short)
+            end(draft, pod, short if pod.go else UNRELEASED_GRACE)
         elif pod.attempt < draft.status.attempt - ATTEMPTS_WITH_LOGS and pod.deleting is None:
             draft.act(actions.DeletePod(pod.name, pod.uid))
 
@@ -92,9 +95,21 @@ def overlay(snapshot: snap.Snapshot, index: int) -> actions.Overlay:
         attempt_id=now.attempt_id,
         floor=index < snapshot.valid_spec.spot.floor,
         grace=grace.grace(snapshot).seconds,
-        avoid=tuple(sorted(node.name for node in snapshot.nodes.values() if node.notice)),
+        avoid=tuple(sorted(name for name in snapshot.nodes if snapshot.shunned(name))),
+        wary=_suspects(snapshot),
         go=all(pod.ended for pod in snapshot.older),
     )
+
+
+def _suspects(snapshot: snap.Snapshot) -> tuple[str, ...]:
+    """Where a member failed and nobody knows why yet: the nodes of members that have not been seen to end.
+
+    One of them may be dead, which its lease shows only later, and a worker put there would cost an attempt.
+    """
+    attempts = snapshot.status.attempts
+    if not attempts or attempts[-1].cause is not status.Cause.UNDETERMINED:
+        return ()
+    return tuple(sorted({pod.node for pod in snapshot.older if pod.node and not pod.ended}))
 
 
 def acknowledge(draft: drafts.Draft) -> None:

@@ -213,6 +213,12 @@ class Snapshot:
             return False
         return bool(pod.disruption) or not self.suspicion
 
+    def shunned(self, name: str) -> bool:
+        """The node takes no new worker: it is under notice, or unheard of (Kubernetes may call it Ready)."""
+        node = self.nodes[name]
+        unheard = node.unheard(self.now, self.settings.node_loss)
+        return bool(node.notice) or (unheard and not self.suspicion)
+
     def replaced(self, pod: Pod) -> bool:
         """Another machine has taken the node's name since the pod was bound to it."""
         node = self.nodes.get(pod.node)

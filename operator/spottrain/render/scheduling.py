@@ -11,6 +11,7 @@ from spottrain.plan import snapshot as snap
 ZONE = "topology.kubernetes.io/zone"
 SPOT_WEIGHT = 80
 PACK_WEIGHT = 50
+WARY_WEIGHT = 100
 NODE_FAULTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 GPU_TAINT = "nvidia.com/gpu"
 
@@ -53,8 +54,11 @@ def affinity(given: Object, overlay: actions.Overlay, settings: snap.Settings) -
     preferred = "preferredDuringSchedulingIgnoredDuringExecution"
     if terms:
         node[required] = {"nodeSelectorTerms": terms}
-    if not overlay.floor:
-        node[preferred] = [*(node.get(preferred) or ()), *_spot_preferences(settings)]
+    ours = [] if overlay.floor else _spot_preferences(settings)
+    if overlay.wary:
+        ours.append({"weight": WARY_WEIGHT, "preference": {"matchFields": _not_on(overlay.wary)}})
+    if ours:
+        node[preferred] = [*(node.get(preferred) or ()), *ours]
     return {**given, "nodeAffinity": node} if node else dict(given)
 
 
@@ -63,9 +67,14 @@ def _required(node: Object, overlay: actions.Overlay, settings: snap.Settings) -
         {}
     ]
     ours = on_demand_terms(settings) if overlay.floor else [{}]
-    avoid = [{"key": "metadata.name", "operator": "NotIn", "values": [name]} for name in overlay.avoid]
-    combined = [_both(_both(theirs, term), {"matchFields": avoid}) for theirs in given for term in ours]
+    avoid = {"matchFields": _not_on(overlay.avoid)}
+    combined = [_both(_both(theirs, term), avoid) for theirs in given for term in ours]
     return [term for term in combined if term]
+
+
+def _not_on(names: tuple[str, ...]) -> list[Object]:
+    """A requirement for each node, as a field selector takes one value alone."""
+    return [{"key": "metadata.name", "operator": "NotIn", "values": [name]} for name in names]
 
 
 def _both(left: Object, right: Object) -> Object:

@@ -102,6 +102,40 @@ def test_a_silent_node_is_lost_after_the_patience_and_its_pod_force_deleted() ->
     assert any(one.reason == conditions.NODE_LOST and node in one.message for one in cluster.events)
 
 
+def test_no_worker_is_put_on_a_node_whose_lease_is_silent_though_it_is_called_ready() -> None:
+    cluster = virtual.Cluster().running()
+    node = cluster.pods["tr-2-1"].node
+    cluster.change_node(node, silent=True)
+    cluster.recovered()
+    assert cluster.status.attempt == 2
+    assert {overlay.avoid for overlay in cluster.overlays.values() if overlay.attempt == 2} == {(node,)}
+
+
+def test_where_a_member_failed_the_nodes_of_members_not_seen_to_end_had_better_not_be_used() -> None:
+    cluster = virtual.Cluster().running()
+    dead = cluster.pods["tr-2-1"].node
+    cluster.end("tr-0-1", 1)
+    cluster.end("tr-1-1", 1)
+    cluster.settle()
+    assert cluster.names_of(2) == ["tr-0-2", "tr-1-2"]
+    assert cluster.overlays["tr-1-2"].wary == (dead,)
+
+
+def test_a_worker_that_was_never_told_to_restore_has_nothing_to_save_and_ends_at_once() -> None:
+    cluster = virtual.Cluster().running()
+    cluster.evict("tr-1-1")
+    cluster.settle()
+    cluster.end("tr-0-1", 75)
+    cluster.end("tr-1-1", 75)
+    cluster.settle()
+    cluster.run_all()
+    assert (cluster.pods["tr-0-2"].go, cluster.pods["tr-2-1"].go) == ("", "id1"), "the third one still saves"
+    cluster.evict("tr-1-2")
+    cluster.settle()
+    assert cluster.status.attempt == 3
+    assert (cluster.pods["tr-0-2"].grace, cluster.pods["tr-2-1"].grace) == (2.0, 28.0)
+
+
 def test_a_node_object_that_vanishes_counts_once() -> None:
     cluster = virtual.Cluster().running()
     del cluster.nodes[cluster.pods["tr-2-1"].node]

@@ -196,8 +196,9 @@ class Cluster:
         good = [one for one in spots if self._usable(one)]
         for pod in list(self.pods.values()):
             if pod.phase == "Pending" and pod.deleting is None:
-                floor = self.overlays[pod.name].floor
-                self.bind(pod.name, "od" if floor else good[pod.index % len(good)])
+                overlay = self.overlays[pod.name]
+                free = [one for one in good if one not in overlay.avoid]
+                self.bind(pod.name, "od" if overlay.floor else free[pod.index % len(free)])
                 self.run(pod.name)
 
     def _usable(self, name: str) -> bool:
