@@ -3,7 +3,7 @@
 Kept: everything on the trail down to and including the K-th sound commit (what is damaged above it stays
 too: it may be evidence, and judging by a listing is no reason to destroy), and every commit that some
 attempt went on from. Removed: older commits of the attempts on the trail, commits they made past a fork
-point (nobody will ever follow those), and what attempts of this lineage uploaded and never committed.
+point (nobody will ever follow those), and what was uploaded and will never be committed.
 Commits of attempts off the trail, left behind by a fresh start or a restore of an older step, are not
 ours to remove.
 """
