@@ -5,9 +5,9 @@ from collections import deque
 
 from spottrain.policy import interval
 
-# Ranks confer at most this often: a round costs a few hundred microseconds on an idle network, so at most
-# a few per cent of training time however short its steps are.
-CONFER_SECONDS = 0.02
+# Ranks confer at most this often. A round takes about half a millisecond (docs/library.md), so it costs
+# about a hundredth of training time at most, however short the steps are.
+CONFER_SECONDS = 0.05
 _RECENT = 100
 _RETRY_SECONDS = 60.0
 # Until a save was measured: what a small model's takes. The first save then corrects it.
