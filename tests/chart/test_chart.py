@@ -19,6 +19,7 @@ EVERYTHING = (
     "--set=spotLabels.pool=cheap",
     "--set=onDemandLabels.pool=safe",
     "--set=priorityClassName=system-cluster-critical",
+    "--set=replicas=2",
 )
 
 
@@ -38,7 +39,7 @@ def operator(*options: str) -> dict[str, Any]:
 
 def environment(*options: str) -> dict[str, str]:
     (container,) = operator(*options)["containers"]
-    return {one["name"]: one["value"] for one in container["env"]}
+    return {one["name"]: one.get("value", "") for one in container["env"]}
 
 
 def off_spot(*options: str) -> dict[str, tuple[str, ...]]:
@@ -147,10 +148,26 @@ def test_the_operator_is_restricted() -> None:
     }
 
 
-def test_there_is_one_operator_and_never_two() -> None:
+def test_one_operator_needs_no_lease_and_is_never_two() -> None:
     (deployment,) = of_kind("Deployment")
     assert deployment["spec"]["replicas"] == 1
     assert deployment["spec"]["strategy"] == {"type": "Recreate"}
+    assert "SPOTTRAIN_LEASE" not in environment()
+    assert of_kind("PodDisruptionBudget") == []
+
+
+def test_of_several_operators_one_leads_by_a_lease_that_they_may_write() -> None:
+    two = "--set=replicas=2"
+    lease = environment(two)["SPOTTRAIN_LEASE"]
+    roles = {one["metadata"]["name"]: one for one in of_kind("Role", two)}
+    leader = roles["spottrain-leader"]
+    assert leader["metadata"]["namespace"] == render.NAMESPACE
+    assert [(rule.get("resourceNames"), rule["verbs"]) for rule in leader["rules"]] == [
+        (None, ["create"]),
+        ([lease], ["get", "update"]),
+    ]
+    (budget,) = of_kind("PodDisruptionBudget", two)
+    assert budget["spec"]["maxUnavailable"] == 1
 
 
 def test_probes_ask_the_paths_that_the_operator_serves() -> None:

@@ -52,11 +52,12 @@ class Release:
         self._namespace = namespace
         self.installed = False
 
-    def install(self, image: str) -> None:
-        """Install and wait until the operator is ready."""
+    def install(self, image: str, *options: str) -> None:
+        """Install or upgrade, and wait until the operator is ready."""
         self.installed = True
         self._helm(
-            *("install", "op", render.CHART, "--take-ownership", "--wait", "--timeout=90s"),
+            *("upgrade", "--install", "op", render.CHART, "--take-ownership", "--wait", "--timeout=90s"),
+            *options,
             f"--set=namespaces={{{self._namespace}}},fullnameOverride={self._namespace}-op",
             f"--set=image.repository={image.rpartition(':')[0]},image.tag={image.rpartition(':')[2]}",
             f"--set-json=tolerations=[{json.dumps(GPU_TAINT)}]",
@@ -157,6 +158,25 @@ def test_a25_the_operator_removed_first_leaves_nothing_stuck(
     assert job(lab, namespace)["status"]["attempt"] == 2
     lab.kubectl("delete", "namespace", namespace, f"--timeout={GRACE + 30}s")
     assert lab.api.get(f"/api/v1/namespaces/{namespace}").status == 404
+
+
+def test_another_operator_goes_on_when_the_leader_dies(
+    lab: cluster.Lab, namespace: str, release: Release, image: str
+) -> None:
+    release.install(image, "--set=replicas=2")
+    lease = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{namespace}-op"
+
+    def leader() -> str:
+        found = lab.api.get(lease)
+        return str(found.body["spec"].get("holderIdentity") or "") if found.ok else ""
+
+    first = clock.wait_for("a leader", leader, seconds=30)
+    lab.kubectl("create", "-f", "-", stdin=json.dumps(gang(namespace)))
+    wait_for_attempt(lab, namespace, 1)
+    lab.kubectl("-n", namespace, "delete", "pod", first, "--grace-period=0", "--force")
+    lab.kubectl("-n", namespace, "delete", "pod", "tr-1-1", "--wait=false")
+    wait_for_attempt(lab, namespace, 2)
+    assert leader() not in {"", first}
 
 
 def test_a25_operator_and_job_go_together_with_their_namespace(
