@@ -2,6 +2,7 @@
 
 import collections.abc as cabc
 import dataclasses
+import enum
 import json
 from typing import Any
 
@@ -146,6 +147,24 @@ def test_the_example_of_a_status_leaves_nothing_out(part: Any) -> None:
 def test_a27_the_schema_knows_every_field_that_the_operator_writes() -> None:
     written = set(leaves(status.render(examples.STATUS), ".status"))
     assert written - FIELDS.keys() == set()
+
+
+def test_the_schema_says_which_fields_the_operator_leaves_empty() -> None:
+    """When one of them is filled in, its description has to say so no longer."""
+    written = set(leaves(status.render(examples.STATUS), ".status"))
+    scalars = {path for path, one in FIELDS.items() if one.get("type") not in {"object", "array"}}
+    empty = {path for path in scalars if path.startswith(".status.")} - written
+    marked = tuple(path for path, one in FIELDS.items() if "Not yet filled in" in one.get("description", ""))
+    assert [path for path in sorted(empty) if not path.startswith(marked)] == []
+    assert [path for path in sorted(written) if path.startswith(marked)] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "words"), [(".status.phase", status.Phase), (".status.attempts[].cause", status.Cause)]
+)
+def test_every_word_that_the_operator_writes_is_explained(path: str, words: type[enum.StrEnum]) -> None:
+    explained = FIELDS[path]["description"]
+    assert [str(word) for word in words if f"{word}: " not in explained] == []
 
 
 def test_the_schema_keeps_as_many_attempts_as_the_operator() -> None:

@@ -293,6 +293,7 @@ def test_what_is_left_out_is_filled_in_visibly(server: api.Api) -> None:
             "onBroken": "Stop",
         },
         "maxFailures": 3,
+        "placementTimeout": "15m",
         "suspend": False,
     }
 
