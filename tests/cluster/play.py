@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime as dt
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -110,7 +111,7 @@ class Job:
     def end(self, name: str, code: int, reason: str = "", *, disruption: str = "", message: str = "") -> None:
         """The pod's container ended, with that word from the kubelet."""
         text = reason or ("Completed" if code == 0 else "Error")
-        now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = timestamp()
         ended = {"exitCode": code, "reason": text, "finishedAt": now, "startedAt": now, "message": message}
         status: Object = {
             "phase": "Succeeded" if code == 0 else "Failed",
@@ -135,6 +136,14 @@ class Job:
     def reclaim(self, name: str) -> None:
         """It was evicted and killed."""
         self.end(name, 143, disruption="EvictionByEvictionAPI")
+
+    def patch_pod(self, name: str, status: Object) -> None:
+        """Any other word from the kubelet."""
+        self.api.merge(f"{self._pods}/{name}/status", {"status": status}).expect(name)
+
+    def run(self, name: str) -> None:
+        """Its containers run, says the kubelet."""
+        self.patch_pod(name, {"phase": "Running"})
 
     def crash(self, name: str) -> None:
         """It failed by itself."""
@@ -182,6 +191,82 @@ def node(
     add(api, fake)
     if provider_id:
         api.merge(f"/api/v1/nodes/{name}", {"spec": {"providerID": provider_id}}).expect(name)
+
+
+class HandMade:
+    """A node that neither kwok nor a kubelet handles: the test renews its lease and plays its kubelet."""
+
+    def __init__(
+        self, api: Api, name: str, labels: Mapping[str, str] | None = None, duration: int = 10
+    ) -> None:
+        self._api = api
+        self.name = name
+        self._duration = duration
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._renew, daemon=True)
+        api.apply(
+            f"/api/v1/nodes/{name}",
+            {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": dict(labels or {})}},
+        )
+        self.say_ready("True")
+        self._thread.start()
+
+    def say_ready(self, status: str, reason: str = "KubeletReady") -> None:
+        """The node's Ready condition, as the kubelet or the node controller writes it."""
+        now = timestamp()
+        condition = {
+            "type": "Ready",
+            "status": status,
+            "reason": reason,
+            "message": "",
+            "lastHeartbeatTime": now,
+            "lastTransitionTime": now,
+        }
+        room = {"cpu": "32", "memory": "64Gi", "pods": "110", "nvidia.com/gpu": "8"}
+        said = {"status": {"conditions": [condition], "capacity": room, "allocatable": room}}
+        self._api.merge(f"/api/v1/nodes/{self.name}/status", said).expect(self.name)
+
+    def _renew(self) -> None:
+        path = f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{self.name}"
+        while not self._stop.is_set():
+            now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+            lease = {
+                "apiVersion": "coordination.k8s.io/v1",
+                "kind": "Lease",
+                "metadata": {"name": self.name},
+                "spec": {
+                    "holderIdentity": self.name,
+                    "leaseDurationSeconds": self._duration,
+                    "renewTime": now,
+                },
+            }
+            self._api.apply(path, lease)
+            self._stop.wait(self._duration / 4)
+
+    def fall_silent(self) -> None:
+        """The machine is gone: its lease is not renewed any more."""
+        self._stop.set()
+        self._thread.join()
+
+    def vanish(self) -> None:
+        """The Node object goes, as a cloud's controller does it."""
+        self.fall_silent()
+        remove(self._api, self.name)
+
+
+@contextlib.contextmanager
+def hand_made(api: Api, name: str, labels: Mapping[str, str] | None = None) -> Iterator[HandMade]:
+    """A hand-made node, for a while."""
+    one = HandMade(api, name, labels)
+    clock.wait_for(f"{name} ready", lambda: name in ready(api), seconds=30)
+    try:
+        yield one
+    finally:
+        one.vanish()
+
+
+def timestamp() -> str:
+    return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def ready(api: Api) -> set[str]:
