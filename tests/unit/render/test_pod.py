@@ -53,6 +53,10 @@ def test_torchrun_finds_its_whole_command_line_in_the_environment() -> None:
     }
 
 
+def test_torchruns_agent_leaves_its_workers_the_whole_grace() -> None:
+    assert environment(rendered(grace=114))["TORCH_ELASTIC_SHUTDOWN_TIMEOUT"] == "114"
+
+
 def test_a_name_that_the_template_sets_is_left_to_it_and_order_is_kept() -> None:
     own = [{"name": "PET_MASTER_PORT", "value": "1"}, {"name": "B", "value": "$(SPOTTRAIN_INDEX)"}]
     one = rendered({"containers": [{"name": "c", "image": "i", "env": own}]})
