@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from lab import config
+from lab import config, state
 from lab.cluster import Lab
 from lab.config import Config, Timings
 from lab.errors import LabError
@@ -48,7 +48,9 @@ def _parser() -> argparse.ArgumentParser:
     _command(commands, "status", _status, "nodes and where things are")
     _command(commands, "env", _env, 'print shell exports: eval "$(python -m lab env)"')
     _command(commands, "kubeconfig", lambda lab, _: print(lab.kubeconfig), "print the kubeconfig's path")
+    _command(commands, "list", lambda *_: _list(), "names of the labs that are up or half up, one a line")
     _add_node(commands)
+    _add_api(commands)
     _add_image(commands)
     return parser
 
@@ -74,6 +76,7 @@ def _add_up(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         metavar="NAME=CAPACITY/ZONE",
         help="such as spot-1=spot/zone-a; none: control plane, store and kwok alone",
     )
+    up.add_argument("--audit", action="store_true", help="note writes to the API server in log/audit.jsonl")
     for name, summary in _TIMINGS.items():
         flag = f"--{name.replace('_', '-')}-seconds"
         default = getattr(Timings(), name)
@@ -94,14 +97,31 @@ def _add_node(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
             "start a dead machine, on its old disk",
         ),
         "drain": (lambda lab, o: lab.node_drain(o.node), "cordon it and evict its pods"),
-        "cut": (lambda lab, o: lab.node_cut(o.node), "cut it off from the network; it goes on running"),
-        "mend": (lambda lab, o: lab.node_mend(o.node), "end what `cut` did"),
+        "back": (
+            lambda lab, o: lab.node_back(o.node),
+            "replace it by a new machine of the same name: new Node object, empty disk",
+        ),
+        "partition": (
+            lambda lab, o: lab.node_partition(o.node),
+            "cut it off from the network; it goes on running",
+        ),
+        "heal": (lambda lab, o: lab.node_heal(o.node), "end what `partition` did"),
     }
     for name, (run, summary) in actions.items():
         action = _command(node, name, run, summary)
         action.add_argument("node", metavar="NAME")
         if name == "start":
             action.add_argument("--wipe", action="store_true", help="with an empty disk, as a new machine")
+
+
+def _add_api(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    api = commands.add_parser("api", help="do something to the API server").add_subparsers(
+        required=True, metavar="ACTION"
+    )
+    _command(api, "stop", lambda lab, _: lab.api_stop(), "end it; connections are refused")
+    _command(api, "start", lambda lab, _: lab.api_start(), "start it again, with all its objects")
+    _command(api, "pause", lambda lab, _: lab.api_pause(), "freeze it: connections stay, nothing is answered")
+    _command(api, "resume", lambda lab, _: lab.api_resume(), "end what `pause` did")
 
 
 def _add_image(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -119,9 +139,14 @@ def _add_image(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     remove.add_argument("reference", metavar="REF")
 
 
+def _list() -> None:
+    for name in state.left_over():
+        print(name)
+
+
 def _up(lab: Lab, options: argparse.Namespace) -> None:
     timings = Timings(**{name: getattr(options, name) for name in _TIMINGS})
-    print(lab.up(Config(nodes=tuple(options.nodes), timings=timings)))
+    print(lab.up(Config(nodes=tuple(options.nodes), timings=timings, audit=options.audit)))
 
 
 def _down(lab: Lab, options: argparse.Namespace) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lab import clock, locks, shell
 from lab.errors import LabError
-from lab.programs import GOMOD, PROGRAMS, Program, cache_key
+from lab.programs import GOMOD, OTHERS, PROGRAMS, Program, cache_key
 
 MINIMUM_GO = (1, 26)
 
@@ -63,7 +63,7 @@ def build_all() -> dict[str, Path]:
 def build_one(name: str) -> Path:
     """The path of one program by its name, built now if it was not."""
     go = go_version()
-    program = next(program for program in PROGRAMS if program.name == name)
+    program = next(program for program in (*PROGRAMS, *OTHERS) if program.name == name)
     target = location(program, go)
     if not target.exists():
         with locks.held(cache_root() / "programs" / "lock"):

@@ -1,5 +1,6 @@
 """The lab as one object: what the command line, the tests and the demo use."""
 
+import dataclasses
 import shutil
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,7 @@ from lab import (
     fleet,
     golden,
     images,
+    inside,
     kernel,
     kwok,
     network,
@@ -91,7 +93,7 @@ class Lab:
         programs = build.build_all()
         golden.add(images.pause(programs["pause"]), images.base())
         with self.state.locked():
-            if self.running():
+            if self.config() is not None and controlplane.stored(self.state):
                 return self._again(wanted)
             started = clock.now()
             self.state.take_slot()
@@ -129,7 +131,7 @@ class Lab:
         machines = fleet.machines(self.state, wanted)
         with ThreadPoolExecutor(max_workers=1) as meanwhile:
             disks = meanwhile.submit(fleet.make_disks, machines)
-            controlplane.start(self.state, wanted.timings)
+            controlplane.start(self.state, wanted)
             store.start(self.state)
             kwok.start(self.state)
             disks.result()
@@ -141,7 +143,7 @@ class Lab:
         if wanted != self.config():
             raise LabError(f"lab {self.name} runs with another configuration: `python -m lab down` first")
         kernel.raise_limits(state.HOST_SETTINGS)
-        healed = controlplane.heal(self.state, wanted.timings)
+        healed = controlplane.heal(self.state, wanted)
         for part in (store, kwok):
             if not part.running(self.state):
                 part.start(self.state)
@@ -199,13 +201,36 @@ class Lab:
         flags = ("--ignore-daemonsets", "--delete-emptydir-data", "--force", f"--timeout={timeout:.0f}s")
         self.kubectl("drain", name, *flags)
 
-    def node_cut(self, name: str) -> None:
+    def node_back(self, name: str) -> None:
+        """The machine is replaced by a new one of the same name: new Node object, empty disk, GPUs and all.
+
+        What ran on the old one ends at once. Waits until the new one is Ready.
+        """
+        with self.state.locked():
+            machine = self._machine(name)
+            node.kill(machine)
+            kwok.remove(self.api, name)
+            node.wipe(machine)
+            fleet.start(self.api, self._config(), [machine])
+
+    def node_partition(self, name: str) -> None:
         """Cut the machine off from the network; it goes on running."""
         network.cable(self.addresses, self._machine(name).index, plugged=False)
 
-    def node_mend(self, name: str) -> None:
-        """End what `node_cut` did."""
+    def node_heal(self, name: str) -> None:
+        """End what `node_partition` did."""
         network.cable(self.addresses, self._machine(name).index, plugged=True)
+
+    def node_exec(self, name: str, *words: shell.Word, timeout: float | None = None) -> str:
+        """Run a program inside the machine's namespaces to its end; returns what it printed."""
+        return inside.run(self._machine(name), *words, timeout=timeout)
+
+    def node_spawn(self, name: str, *words: shell.Word, log: Path) -> inside.Guest:
+        """Start a program inside the machine's namespaces, such as a fake metadata server on METADATA_IP.
+
+        It ends with the machine, or when its `stop` is called.
+        """
+        return inside.spawn(self._machine(name), *words, log=log)
 
     def node_alive(self, name: str) -> bool:
         """Whether the machine runs."""
@@ -234,6 +259,36 @@ class Lab:
 
     def _ready(self) -> set[str]:
         return {name for name, item in fleet.nodes(self.api).items() if fleet.is_ready(item)}
+
+    # -- the control plane ------------------------------------------------------------------------
+
+    def api_stop(self) -> None:
+        """End the API server; nodes, pods, controllers and the store go on. `api_start` brings it back."""
+        with self.state.locked():
+            self._config()
+            controlplane.stop_api(self.state)
+
+    def api_start(self) -> None:
+        """Start the API server that was stopped, with all its objects; it answers on return."""
+        with self.state.locked():
+            controlplane.start_api(self.state, self._config())
+
+    def api_pause(self) -> None:
+        """Freeze the API server: connections stay open, and nothing is answered."""
+        with self.state.locked():
+            self._config()
+            controlplane.pause_api(self.state)
+
+    def api_resume(self) -> None:
+        """End what `api_pause` did; it answers on return."""
+        self.api_start()
+
+    def limit_controller_manager(self, qps: int | None, burst: int | None) -> None:
+        """Start kube-controller-manager anew with other limits of its own; None is Kubernetes' default."""
+        with self.state.locked():
+            changed = dataclasses.replace(self._config(), kcm_qps=qps, kcm_burst=burst)
+            controlplane.restart_controller_manager(self.state, changed)
+            self.state.save(changed)
 
     # -- objects and images -----------------------------------------------------------------------
 

@@ -45,7 +45,7 @@ DEFAULT_NODES: Final = (
 class Timings:
     """How soon the control plane notices a silent node; all in seconds.
 
-    Kubernetes' defaults are 10, 40, 50 and 5; these are shorter so that a test need not wait a minute.
+    Shorter than Kubernetes' own (DEFAULT_TIMINGS), so that a test need not wait a minute.
     """
 
     status_update: int = 4
@@ -54,12 +54,22 @@ class Timings:
     monitor_period: int = 2
 
 
+DEFAULT_TIMINGS: Final = Timings(status_update=10, lease=40, monitor_grace=50, monitor_period=5)
+"""Kubernetes' own."""
+
+
 @dataclass(frozen=True)
 class Config:
     """Everything that distinguishes one `up` from another. No nodes: control plane, store and kwok alone."""
 
     nodes: tuple[NodeSpec, ...] = DEFAULT_NODES
     timings: Timings = field(default_factory=Timings)
+    kcm_qps: int | None = None
+    """Requests per second that kube-controller-manager allows itself; None: its default, 20."""
+    kcm_burst: int | None = None
+    """How many of them at once; None: its default, 30."""
+    audit: bool = False
+    """Whether the API server notes in log/audit.jsonl what was asked of it; see lab/audit.py."""
 
 
 def parse_node(text: str) -> NodeSpec:
@@ -89,13 +99,13 @@ def check(config: Config) -> Config:
 
 def to_json(config: Config) -> dict[str, Any]:
     """The configuration as it is kept in the lab's state."""
-    return {"nodes": [vars(node) for node in config.nodes], "timings": vars(config.timings)}
+    return {**vars(config), "nodes": [vars(node) for node in config.nodes], "timings": vars(config.timings)}
 
 
 def from_json(data: dict[str, Any]) -> Config:
     """The inverse of `to_json`."""
     nodes = tuple(NodeSpec(**node) for node in data["nodes"])
-    return Config(nodes=nodes, timings=Timings(**data["timings"]))
+    return Config(**{**data, "nodes": nodes, "timings": Timings(**data["timings"])})
 
 
 def choose_slot(name: str, taken: dict[str, int]) -> int:

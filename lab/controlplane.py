@@ -4,18 +4,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lab import clock, kubeconfig, pki, process, shell
+from lab import audit, clock, kubeconfig, pki, process, shell
 from lab.api import Api
-from lab.config import Timings
+from lab.config import Config
 from lab.errors import LabError
 from lab.state import State
 
+API_SERVER = "kube-apiserver"
+_API_GRACE = 3.0
 # Ended in this order. The API server waits for clients that are dead already, hence the short grace.
 STOPPING = (
     ("coredns", 2.0),
     ("kube-scheduler", 2.0),
     ("kube-controller-manager", 2.0),
-    ("kube-apiserver", 3.0),
+    (API_SERVER, _API_GRACE),
     ("etcd", 3.0),
 )
 
@@ -30,29 +32,58 @@ def api(state: State) -> Api:
     )
 
 
-def start(state: State, timings: Timings) -> None:
+def start(state: State, wanted: Config) -> None:
     """Start everything but the machines; the API server answers and DNS is registered on return."""
     _credentials(state)
     _launch(state, "etcd", _etcd(state))
-    _launch(state, "kube-apiserver", _apiserver(state))
-    server = api(state)
-    wait_ready(state, "kube-apiserver", lambda: server.get("/readyz").ok, seconds=60)
+    start_api(state, wanted)
     for path, document in dns_objects(state.addresses.dns, state.addresses.gateway):
-        server.apply(path, document)
-    heal(state, timings)
+        api(state).apply(path, document)
+    _start_clients(state, wanted)
 
 
-def heal(state: State, timings: Timings) -> list[str]:
-    """Start those clients of the API server that do not run; returns their names."""
-    wanted = {
-        "kube-controller-manager": _controller_manager(state, timings),
+def heal(state: State, wanted: Config) -> list[str]:
+    """Start what does not run, wake the API server if it was paused; returns the names."""
+    return ([API_SERVER] if start_api(state, wanted) else []) + _start_clients(state, wanted)
+
+
+def _start_clients(state: State, wanted: Config) -> list[str]:
+    programs = {
+        "kube-controller-manager": _controller_manager(state, wanted),
         "kube-scheduler": _scheduler(state),
         "coredns": _coredns(state),
     }
-    dead = [name for name in wanted if process.find(state.pids / name) is None]
+    dead = [name for name in programs if process.find(state.pids / name) is None]
     for name in dead:
-        _launch(state, name, wanted[name])
+        _launch(state, name, programs[name])
     return dead
+
+
+def start_api(state: State, wanted: Config) -> bool:
+    """Start the API server, or wake it; it answers on return. False when it ran already."""
+    if process.wake(state.pids / API_SERVER):
+        woken = True
+    elif woken := process.find(state.pids / API_SERVER) is None:
+        _launch(state, API_SERVER, _apiserver(state, wanted))
+    server = api(state)
+    wait_ready(state, API_SERVER, lambda: server.get("/readyz").ok, seconds=60)
+    return woken
+
+
+def stop_api(state: State) -> None:
+    """End the API server alone: its clients see their connections close, and new ones refused."""
+    process.stop(state.pids / API_SERVER, grace=_API_GRACE)
+
+
+def pause_api(state: State) -> None:
+    """Freeze the API server: connections stay open, and nothing is answered."""
+    process.freeze(state.pids / API_SERVER)
+
+
+def restart_controller_manager(state: State, wanted: Config) -> None:
+    """Start kube-controller-manager anew, with other limits."""
+    process.stop(state.pids / "kube-controller-manager", grace=2.0)
+    _start_clients(state, wanted)
 
 
 def stop(state: State) -> None:
@@ -61,9 +92,15 @@ def stop(state: State) -> None:
         process.stop(state.pids / name, grace=grace)
 
 
+def stored(state: State) -> bool:
+    """Whether the storage lives; all others can be started again beside it."""
+    return process.find(state.pids / "etcd") is not None
+
+
 def running(state: State) -> bool:
-    """Whether the API server and its storage live; the others can be started again beside them."""
-    return all(process.find(state.pids / name) for name in ("etcd", "kube-apiserver"))
+    """Whether the API server and its storage live, and it is not paused."""
+    pid_file = state.pids / API_SERVER
+    return stored(state) and process.find(pid_file) is not None and not process.frozen(pid_file)
 
 
 def wait_ready(state: State, name: str, probe: Any, *, seconds: float) -> None:
@@ -123,7 +160,7 @@ def _etcd(state: State) -> list[shell.Word]:
     ]
 
 
-def _apiserver(state: State) -> list[shell.Word]:
+def _apiserver(state: State, wanted: Config) -> list[shell.Word]:
     addresses, folder = state.addresses, state.pki
     return [
         *("--etcd-servers", f"http://127.0.0.1:{addresses.port(0)}"),
@@ -151,11 +188,13 @@ def _apiserver(state: State) -> list[shell.Word]:
         "--allow-privileged",
         # The host has no kube-proxy: webhooks named by a Service are called at the pod's own address.
         "--enable-aggregator-routing",
+        *(audit.flags(state) if wanted.audit else ()),
     ]
 
 
-def _controller_manager(state: State, timings: Timings) -> list[shell.Word]:
-    folder = state.pki
+def _controller_manager(state: State, wanted: Config) -> list[shell.Word]:
+    folder, timings = state.pki, wanted.timings
+    limits = {"--kube-api-qps": wanted.kcm_qps, "--kube-api-burst": wanted.kcm_burst}
     return [
         *("--kubeconfig", state.folder / "kube-controller-manager.kubeconfig", "--leader-elect=false"),
         *("--bind-address", "127.0.0.1", "--secure-port", state.addresses.port(2)),
@@ -164,6 +203,7 @@ def _controller_manager(state: State, timings: Timings) -> list[shell.Word]:
         "--use-service-account-credentials",
         *("--node-monitor-grace-period", f"{timings.monitor_grace}s"),
         *("--node-monitor-period", f"{timings.monitor_period}s"),
+        *(f"{flag}={limit}" for flag, limit in limits.items() if limit is not None),
     ]
 
 

@@ -46,7 +46,7 @@ def start(api: Api, wanted: Config, dead: Iterable[Machine]) -> None:
 
 
 def heal(api: Api, wanted: Config, state: State) -> list[str]:
-    """Start dead machines (and those whose Node object is gone) anew, end cuts and cordons.
+    """Start dead machines (and those whose Node object is gone) anew, end partitions and cordons.
 
     Returns the names of those that were started.
     """
@@ -79,6 +79,8 @@ def kill_all(state: State) -> None:
         return not alive
 
     clock.wait_for(f"the end of all machines of lab {state.name}", dead, seconds=20, every=0.05)
+    for path in state.pids.glob("guest-*"):
+        process.stop(path, grace=0)
     for path in state.pids.glob("node-*"):
         path.unlink()
 

@@ -12,7 +12,8 @@ from lab import shell
 from lab.config import Addresses
 from lab.errors import LabError
 
-METADATA_ADDRESS = "169.254.169.254/32"
+METADATA_IP = "169.254.169.254"
+"""Where clouds serve instance metadata. Every machine has the address; nothing listens until a test does."""
 
 
 def overlapping(addresses: Addresses) -> list[str]:
@@ -56,7 +57,7 @@ def add_machine(addresses: Addresses, name: str, index: int, count: int) -> None
     others = (other for other in range(count) if other != index)
     _batch(
         f"addr add {ip}/24 dev eth0",
-        f"addr add {METADATA_ADDRESS} dev lo",
+        f"addr add {METADATA_IP}/32 dev lo",
         "link set lo up",
         "link set eth0 up",
         f"route add default via {addresses.gateway}",

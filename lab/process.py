@@ -68,6 +68,26 @@ def stop(pid_file: Path, *, grace: float) -> None:
     pid_file.unlink(missing_ok=True)
 
 
+def freeze(pid_file: Path) -> None:
+    """Let the process do nothing until `wake`; what it has open stays open."""
+    if (pid := find(pid_file)) is not None:
+        _send(pid, signal.SIGSTOP)
+
+
+def wake(pid_file: Path) -> bool:
+    """End what `freeze` did; False when there was nothing to end."""
+    if not frozen(pid_file):
+        return False
+    _send(int(pid_file.read_text().split()[0]), signal.SIGCONT)
+    return True
+
+
+def frozen(pid_file: Path) -> bool:
+    """Whether the process lives and is frozen."""
+    pid = find(pid_file)
+    return pid is not None and Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+
 def children(pid: int) -> list[int]:
     """Numbers of the process's children."""
     try:

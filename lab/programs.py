@@ -90,6 +90,7 @@ _ETCD = "go.etcd.io/etcd/server/v3"
 _COREDNS = "github.com/coredns/coredns"
 _KWOK = "sigs.k8s.io/kwok"
 _VERSITYGW = "github.com/versity/versitygw"
+_JOBSET = "sigs.k8s.io/jobset"
 
 # In this order: the first is by far the longest and what it compiles serves the next five.
 PROGRAMS = (
@@ -106,3 +107,6 @@ PROGRAMS = (
     Program("helm", "helm", _HELM, f"{_HELM}/cmd/helm", _HELM_STAMPS),
     Program("pause", "pause", None, "."),
 )
+
+# Not part of a lab: built when something asks for one of them.
+OTHERS = (Program("jobset", "jobset", _JOBSET, _JOBSET),)

@@ -107,6 +107,11 @@ def slots() -> dict[str, int]:
     return {path.parent.name: int(path.read_text()) for path in ROOT.glob("*/slot")}
 
 
+def left_over() -> list[str]:
+    """Names of the labs that have something to take down: started, or killed in the middle of it."""
+    return [name for name in sorted(slots()) if State(name).started() or any(State(name).pids.glob("*"))]
+
+
 def others_started(name: str) -> bool:
     """Whether another lab than this one was started and not taken down since."""
     return any(State(other).started() for other in slots() if other != name)

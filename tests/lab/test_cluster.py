@@ -217,9 +217,9 @@ def test_killed_machine_goes_silent_and_comes_back_with_its_disk(
     assert get(lab, "default", "node", victim)["status"]["allocatable"]["nvidia.com/gpu"] == "4"
 
 
-def test_up_starts_dead_machines_and_ends_cuts_and_cordons(lab: Lab, victim: str) -> None:
+def test_up_starts_dead_machines_and_ends_partitions_and_cordons(lab: Lab, victim: str) -> None:
     """The lab is brought to the state that is wanted."""
-    lab.node_cut("spot-3")
+    lab.node_partition("spot-3")
     lab.kubectl("cordon", "spot-1")
     lab.node_kill(victim)
     assert lab.up() == f"lab {lab.name} is already up; brought back: {victim}"
