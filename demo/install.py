@@ -4,14 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import boto3
-import botocore.config
-from botocore.exceptions import BotoCoreError, ClientError
-
 from demo import clock, manifests, target
-from demo.errors import DemoError
 from demo.kubectl import Programs
-from demo.manifests import NAMESPACE, SYSTEM_NAMESPACE, Store
+from demo.manifests import NAMESPACE, SYSTEM_NAMESPACE
 from demo.screen import Screen
 from demo.target import Site
 
@@ -26,6 +21,7 @@ def operator(site: Site, chart: Path, screen: Screen) -> None:
     screen.say(f"helm: chart {RELEASE} into namespace {SYSTEM_NAMESPACE}")
     site.programs.run(
         *("helm", "upgrade", "--install", RELEASE, str(chart), "--namespace", SYSTEM_NAMESPACE),
+        "--take-ownership",  # the resource may be there already, from `kubectl apply` or another release
         *("--values", "-", "--wait", "--timeout", f"{OPERATOR_SECONDS}s"),
         stdin=json.dumps(values(site)),
         timeout=OPERATOR_SECONDS + 30,
@@ -46,6 +42,8 @@ def values(site: Site) -> dict[str, Any]:
         "image": {key: value for key, value in image.items() if value},
         "tolerations": [dict(one) for one in target.common_tolerations(site.nodes)],
     }
+    if site.workers.node_selector:
+        found["nodeSelector"] = dict(site.workers.node_selector)
     if site.operator.version:
         # The name of the image stays the same when its content changes: this makes the pod change with it.
         found["podAnnotations"] = {"spottrain.dev/image-version": site.operator.version}
@@ -88,50 +86,3 @@ def _namespace_exists(programs: Programs) -> bool:
 def _why_still_there(programs: Programs) -> str:
     pods = programs.kubectl("get", "pods", "-n", NAMESPACE, "--ignore-not-found", "-o", "name").split()
     return f"namespace {NAMESPACE} is ending; pods left: {', '.join(pods) or 'none'}"
-
-
-class Bucket:
-    """The store as the demo itself sees it; in some clusters only the pods can reach it."""
-
-    def __init__(self, store: Store) -> None:
-        bucket, _, prefix = store.uri.removeprefix("s3://").partition("/")
-        self._bucket, self._prefix = bucket, f"{prefix.rstrip('/')}/" if prefix else ""
-        self._client = boto3.session.Session().client(
-            "s3",
-            endpoint_url=store.endpoint or None,
-            region_name=store.region or None,
-            aws_access_key_id=store.keys.get("AWS_ACCESS_KEY_ID"),
-            aws_secret_access_key=store.keys.get("AWS_SECRET_ACCESS_KEY"),
-            aws_session_token=store.keys.get("AWS_SESSION_TOKEN"),
-            config=botocore.config.Config(
-                connect_timeout=5, read_timeout=20, retries={"total_max_attempts": 2}
-            ),
-        )
-
-    def make(self) -> None:
-        """Create the bucket unless it is there; DemoError when neither can be had."""
-        try:
-            self._client.head_bucket(Bucket=self._bucket)
-        except ClientError:
-            self._create()
-        except BotoCoreError as error:
-            raise DemoError(f"bucket {self._bucket} cannot be reached from here: {error}") from error
-
-    def _create(self) -> None:
-        try:
-            self._client.create_bucket(Bucket=self._bucket)
-        except (ClientError, BotoCoreError) as error:
-            raise DemoError(f"bucket {self._bucket} is not there and cannot be created: {error}") from error
-
-    def listing(self) -> list[str]:
-        """All objects of this run."""
-        pages = self._client.get_paginator("list_objects_v2").paginate(
-            Bucket=self._bucket, Prefix=self._prefix
-        )
-        return [found["Key"] for page in pages for found in page.get("Contents", ())]
-
-    def empty(self) -> None:
-        """Delete all objects of this run."""
-        names = [{"Key": key} for key in self.listing()]
-        for start in range(0, len(names), 1000):
-            self._client.delete_objects(Bucket=self._bucket, Delete={"Objects": names[start : start + 1000]})

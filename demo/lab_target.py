@@ -15,6 +15,8 @@ from lab.errors import LabError
 
 IMAGE = "docker.io/spottrain/operator:0.1.0"
 BUCKET = "spottrain-demo"
+REAL_NODES = {"node.kubernetes.io/instance-type": "lab.4gpu"}
+"""Tests may have left nodes that no kubelet stands behind."""
 
 
 class LabTarget:
@@ -51,7 +53,7 @@ class LabTarget:
             programs=programs,
             operator=OperatorImage(IMAGE, identity),
             # A quarter of a node each: two nodes can go, and what is left still holds all three.
-            workers=Workers(IMAGE, gpus=GPUS_PER_NODE // 4, host_path=str(torch)),
+            workers=Workers(IMAGE, gpus=GPUS_PER_NODE // 4, host_path=str(torch), node_selector=REAL_NODES),
             store=Store(f"s3://{BUCKET}", self._lab.s3_endpoint, env["AWS_REGION"], keys),
             nodes=tuple(node for node in found if node.name in {row["node"] for row in self._lab.status()}),
             own_bucket=True,

@@ -33,6 +33,7 @@ class Workers:
     host_path: str = ""
     """A folder of the nodes with torch, put on PYTHONPATH; empty: the image has it."""
     tolerations: tuple[Mapping[str, Any], ...] = ()
+    node_selector: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,8 @@ def _pod(workers: Workers, store: Store, pace: Pace) -> dict[str, Any]:
     pod: dict[str, Any] = {"containers": [_container(workers, store, pace)], "volumes": volumes}
     if workers.tolerations:
         pod["tolerations"] = [dict(one) for one in workers.tolerations]
+    if workers.node_selector:
+        pod["nodeSelector"] = dict(workers.node_selector)
     return pod
 
 

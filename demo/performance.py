@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from demo import clock, evidence, install, play, table, verdict
+from demo.bucket import Bucket
 from demo.errors import DemoError
 from demo.facts import Run
 from demo.play import Script, Stage
@@ -60,21 +61,27 @@ def _play(stage: Stage, played: _Played) -> str:
 def _store(site: Site, out: Path, screen: Screen) -> Iterator[Site]:
     """The site with a place in the store for this run alone, which is emptied afterwards."""
     own = replace(site.store, uri=f"{site.store.uri}/run-{int(clock.wall())}")
-    bucket = install.Bucket(own)
     try:
-        bucket.make()
+        Bucket(own).make()
         if site.own_bucket:
-            install.Bucket(site.store).empty()
-        reachable = True
+            Bucket(site.store).empty()
     except DemoError as error:
         if site.own_bucket:
             raise
         screen.say(f"{error}; going on, as the workers may reach it")
-        reachable = False
-    yield replace(site, store=own)
-    if reachable:
-        (out / "store.txt").write_text("".join(f"{key}\n" for key in bucket.listing()))
+    try:
+        yield replace(site, store=own)
+    finally:
+        _leave(Bucket(own), out / "store.txt", screen)
+
+
+def _leave(bucket: Bucket, listing: Path, screen: Screen) -> None:
+    """Keep the list of what this run stored, and delete it."""
+    try:
+        listing.write_text("".join(f"{key}\n" for key in bucket.listing()))
         bucket.empty()
+    except DemoError as error:
+        screen.say(f"what this run stored stays there: {error}")
 
 
 @contextmanager

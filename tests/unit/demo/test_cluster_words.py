@@ -119,6 +119,14 @@ def test_the_operators_pod_changes_with_its_images_content() -> None:
     }
 
 
+def test_workers_and_operator_go_only_to_nodes_with_the_wanted_labels() -> None:
+    workers = Workers("image", node_selector={"type": "real"})
+    job = manifests.job("digits", workers, STORE, Pace(5.0, {}))
+    site = Site(Programs({}), OperatorImage("operator:1"), workers, STORE)
+    assert job["spec"]["template"]["spec"]["nodeSelector"] == {"type": "real"}
+    assert install.values(site)["nodeSelector"] == {"type": "real"}
+
+
 def gang(*nodes: str) -> Attempt:
     """An attempt with a member on each of these nodes."""
     return Attempt(1, tuple(Member(index, 1, f"d-{index}-1", node) for index, node in enumerate(nodes)))
