@@ -47,7 +47,7 @@ class ReportJob:
 class Overlay:
     """What a pod gets on top of the live Job's template, known when it is made. `grace` is in seconds.
 
-    `avoid` are nodes that it must not run on, `wary` nodes that it had better not.
+    `avoid` are nodes that it must not run on.
     """
 
     index: int
@@ -56,7 +56,6 @@ class Overlay:
     floor: bool
     grace: int
     avoid: tuple[str, ...] = ()
-    wary: tuple[str, ...] = ()
     go: bool = False
 
 

@@ -95,21 +95,28 @@ def overlay(snapshot: snap.Snapshot, index: int) -> actions.Overlay:
         attempt_id=now.attempt_id,
         floor=index < snapshot.valid_spec.spot.floor,
         grace=grace.grace(snapshot).seconds,
-        avoid=tuple(sorted(name for name in snapshot.nodes if snapshot.shunned(name))),
-        wary=_suspects(snapshot),
+        avoid=tuple(sorted(_shunned(snapshot) | _suspects(snapshot))),
         go=all(pod.ended for pod in snapshot.older),
     )
 
 
-def _suspects(snapshot: snap.Snapshot) -> tuple[str, ...]:
-    """Where a member failed and nobody knows why yet: the nodes of members that have not been seen to end.
+def _shunned(snapshot: snap.Snapshot) -> set[str]:
+    return {name for name in snapshot.nodes if snapshot.shunned(name)}
+
+
+def _suspects(snapshot: snap.Snapshot) -> set[str]:
+    """Where a member failed and nobody knows why yet: the nodes of which no member has been seen to end.
 
     One of them may be dead, which its lease shows only later, and a worker put there would cost an attempt.
+    The node of a worker's own predecessor is never among them, so nobody is left without the place it had.
     """
     attempts = snapshot.status.attempts
     if not attempts or attempts[-1].cause is not status.Cause.UNDETERMINED:
-        return ()
-    return tuple(sorted({pod.node for pod in snapshot.older if pod.node and not pod.ended}))
+        return set()
+    living = {pod.node for pod in snapshot.older if pod.node and not pod.ended}
+    ended = (*(pod for pod in snapshot.older if pod.ended), *snapshot.departed)
+    heard = {pod.node for pod in ended if pod.attempt == attempts[-1].number - 1}
+    return living - heard
 
 
 def acknowledge(draft: drafts.Draft) -> None:

@@ -11,7 +11,6 @@ from spottrain.plan import snapshot as snap
 ZONE = "topology.kubernetes.io/zone"
 SPOT_WEIGHT = 80
 PACK_WEIGHT = 50
-WARY_WEIGHT = 100
 NODE_FAULTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 GPU_TAINT = "nvidia.com/gpu"
 
@@ -54,11 +53,8 @@ def affinity(given: Object, overlay: actions.Overlay, settings: snap.Settings) -
     preferred = "preferredDuringSchedulingIgnoredDuringExecution"
     if terms:
         node[required] = {"nodeSelectorTerms": terms}
-    ours = [] if overlay.floor else _spot_preferences(settings)
-    if overlay.wary:
-        ours.append({"weight": WARY_WEIGHT, "preference": {"matchFields": _not_on(overlay.wary)}})
-    if ours:
-        node[preferred] = [*(node.get(preferred) or ()), *ours]
+    if not overlay.floor:
+        node[preferred] = [*(node.get(preferred) or ()), *_spot_preferences(settings)]
     return {**given, "nodeAffinity": node} if node else dict(given)
 
 

@@ -111,14 +111,26 @@ def test_no_worker_is_put_on_a_node_whose_lease_is_silent_though_it_is_called_re
     assert {overlay.avoid for overlay in cluster.overlays.values() if overlay.attempt == 2} == {(node,)}
 
 
-def test_where_a_member_failed_the_nodes_of_members_not_seen_to_end_had_better_not_be_used() -> None:
+def test_where_a_member_failed_no_worker_is_put_where_no_member_has_been_seen_to_end() -> None:
     cluster = virtual.Cluster().running()
     dead = cluster.pods["tr-2-1"].node
     cluster.end("tr-0-1", 1)
     cluster.end("tr-1-1", 1)
     cluster.settle()
     assert cluster.names_of(2) == ["tr-0-2", "tr-1-2"]
-    assert cluster.overlays["tr-1-2"].wary == (dead,)
+    assert cluster.overlays["tr-1-2"].avoid == (dead,)
+
+
+def test_a_node_on_which_one_of_two_members_has_ended_is_alive_and_not_avoided() -> None:
+    cluster = virtual.Cluster(virtual.wishes(workers=4))
+    cluster.settle()
+    for index, node in enumerate(("od", "n1", "n1", "n2")):
+        cluster.bind(f"tr-{index}-1", node)
+        cluster.run(f"tr-{index}-1")
+    cluster.settle()
+    cluster.end("tr-1-1", 1)
+    cluster.settle()
+    assert cluster.overlays["tr-1-2"].avoid == ("n2", "od")
 
 
 def test_a_worker_that_was_never_told_to_restore_has_nothing_to_save_and_ends_at_once() -> None:

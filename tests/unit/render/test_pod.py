@@ -132,14 +132,6 @@ def test_doomed_nodes_are_avoided_by_name() -> None:
     ]
 
 
-def test_suspect_nodes_are_only_the_last_choice() -> None:
-    preferred = rendered(wary=("n1", "n2"))["spec"]["affinity"]["nodeAffinity"][
-        "preferredDuringSchedulingIgnoredDuringExecution"
-    ]
-    not_on = [{"key": "metadata.name", "operator": "NotIn", "values": [name]} for name in ("n1", "n2")]
-    assert preferred[-1] == {"weight": 100, "preference": {"matchFields": not_on}}
-
-
 def test_the_gpu_taint_is_tolerated_only_by_those_who_ask_for_gpus() -> None:
     gpu = {"containers": [{"name": "c", "image": "i", "resources": {"limits": {"nvidia.com/gpu": 1}}}]}
     assert "nvidia.com/gpu" in {one["key"] for one in rendered(gpu)["spec"]["tolerations"]}
