@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from lab import clock, cluster, shell
+from lab import clock, cluster
 from manifests import render
+from tests.release import GPU_TAINT, IMAGE, Release
 
 pytestmark = pytest.mark.node
 
 GRACE = 5
-GPU_TAINT = {"key": "nvidia.com/gpu", "operator": "Exists"}
 
 
 @pytest.fixture
@@ -29,13 +29,12 @@ def namespace(lab: cluster.Lab) -> cabc.Iterator[str]:
 @pytest.fixture(scope="module")
 def image(lab: cluster.Lab) -> str:
     """The operator's image, built from this source and loaded into the nodes."""
-    name = "docker.io/spottrain/operator:0.1.0"
-    lab.build_image(render.ROOT, name)
-    return name
+    lab.build_image(render.ROOT, IMAGE)
+    return IMAGE
 
 
 @pytest.fixture
-def release(lab: cluster.Lab, namespace: str, image: str) -> cabc.Iterator["Release"]:
+def release(lab: cluster.Lab, namespace: str, image: str) -> cabc.Iterator[Release]:
     """The operator, which serves only the test's namespace and runs in it."""
     lab.kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
     one = Release(lab, namespace)
@@ -44,41 +43,12 @@ def release(lab: cluster.Lab, namespace: str, image: str) -> cabc.Iterator["Rele
     one.uninstall()
 
 
-class Release:
-    """A release of the chart."""
-
-    def __init__(self, lab: cluster.Lab, namespace: str) -> None:
-        self._lab = lab
-        self._namespace = namespace
-        self.installed = False
-
-    def install(self, image: str, *options: str) -> None:
-        """Install or upgrade, and wait until the operator is ready."""
-        self.installed = True
-        self._helm(
-            *("upgrade", "--install", "op", render.CHART, "--take-ownership", "--wait", "--timeout=90s"),
-            *options,
-            f"--set=namespaces={{{self._namespace}}},fullnameOverride={self._namespace}-op",
-            f"--set=image.repository={image.rpartition(':')[0]},image.tag={image.rpartition(':')[2]}",
-            f"--set-json=tolerations=[{json.dumps(GPU_TAINT)}]",
-        )
-
-    def uninstall(self) -> None:
-        """Remove it, if that was not done yet."""
-        if self.installed:
-            self._helm("uninstall", "op", "--wait", "--timeout=60s")
-            self.installed = False
-
-    def _helm(self, *line: shell.Word) -> None:
-        shell.run(render.helm(), *line, "--namespace", self._namespace, env=self._lab.env())
-
-
 def gang(namespace: str) -> dict[str, Any]:
     """Two workers that do nothing and leave at once when they are told to."""
     program = "import signal, sys; signal.signal(15, lambda *_: sys.exit(75)); signal.pause()"
     container = {
         "name": "trainer",
-        "image": "docker.io/spottrain/operator:0.1.0",
+        "image": IMAGE,
         "command": ["python3", "-c", program],
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
     }

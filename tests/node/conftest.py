@@ -1,0 +1,155 @@
+"""The operator from its image and chart on the shared lab's real kubelets, and jobs for it."""
+
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+from lab import shell
+from lab.cluster import Lab
+from manifests import render
+from tests.cluster import play
+from tests.release import IMAGE, Release
+
+PROGRAMS = Path(__file__).parent / "programs"
+BUCKET = "node-tests"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.node)
+
+
+@pytest.fixture(scope="session")
+def installed(lab: Lab) -> Lab:
+    """The image is on the nodes, and no operator for all namespaces (of a demo) is in the way."""
+    lab.build_image(render.ROOT, IMAGE)
+    helm = [
+        render.helm(),
+        "uninstall",
+        "spottrain",
+        "--namespace",
+        "spottrain-system",
+        "--ignore-not-found",
+        "--wait",
+    ]
+    shell.run(*helm, env=lab.env())
+    return lab
+
+
+@pytest.fixture(scope="session")
+def place(installed: Lab) -> Iterator["Site"]:
+    """A namespace with its own operator, programs and keys to the object store."""
+    one = Site(installed, f"node-{secrets.token_hex(3)}")
+    one.prepare()
+    yield one
+    one.clear()
+
+
+@pytest.fixture
+def site(place: "Site") -> Iterator["Site"]:
+    """The place with no job in it, a prefix of the test's own in the store, and all machines well."""
+    place.prefix = secrets.token_hex(4)
+    yield place
+    for row in place.lab.status():
+        place.lab.node_start(str(row["node"]))
+    place.remove_job()
+
+
+class Site:
+    """Where a job runs."""
+
+    def __init__(self, lab: Lab, namespace: str) -> None:
+        self.lab = lab
+        self.namespace = namespace
+        self.job = play.Job(lab.api, namespace)
+        self.prefix = ""
+        self._release = Release(lab, namespace)
+        keys = lab.env()
+        self.store = boto3.client(
+            "s3",
+            endpoint_url=lab.s3_endpoint,
+            aws_access_key_id=keys["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=keys["AWS_SECRET_ACCESS_KEY"],
+            region_name=keys["AWS_REGION"],
+        )
+
+    def prepare(self) -> None:
+        self.lab.kubectl("create", "namespace", self.namespace)
+        self.lab.wait_namespace(self.namespace)
+        programs = [f"--from-file={path}" for path in sorted(PROGRAMS.glob("*.py"))]
+        self._kubectl("create", "configmap", "programs", *programs)
+        keys = self.lab.env()
+        names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+        self._kubectl(
+            "create", "secret", "generic", "store", *(f"--from-literal={n}={keys[n]}" for n in names)
+        )
+        if BUCKET not in [one["Name"] for one in self.store.list_buckets()["Buckets"]]:
+            self.store.create_bucket(Bucket=BUCKET)
+        self._release.install(IMAGE)
+
+    def clear(self) -> None:
+        self._release.uninstall()
+        self.lab.kubectl("delete", "namespace", self.namespace, "--wait=false", "--ignore-not-found")
+
+    def _kubectl(self, *words: str) -> None:
+        self.lab.kubectl("--namespace", self.namespace, *words)
+
+    def remove_job(self) -> None:
+        """Delete the job and wait until its last pod is gone."""
+        self._kubectl("delete", "stj", "tr", "--ignore-not-found")
+        self.job.wait("the pods gone", lambda: not self.job.pods(), 60)
+
+    def let_rings_end(self) -> None:
+        """The annotation that ring.py waits for."""
+        self._kubectl("annotate", "pods", "--selector=spottrain.dev/job=tr", "test/end=now")
+
+    def manifest(self, program: str, **spec: Any) -> play.Object:
+        """A job of that program on the image that was built."""
+        container = {
+            "name": "trainer",
+            "image": IMAGE,
+            "command": ["python3", f"/programs/{program}"],
+            "envFrom": [{"secretRef": {"name": "store"}}],
+            "env": [{"name": "SPOTTRAIN_SCRATCH", "value": "/tmp"}],
+            "resources": {"limits": {"nvidia.com/gpu": 1}},
+            "volumeMounts": [{"name": "programs", "mountPath": "/programs"}],
+        }
+        pod = {
+            "containers": [container],
+            "volumes": [{"name": "programs", "configMap": {"name": "programs"}}],
+        }
+        whole = {
+            "workers": 1,
+            "checkpoint": {
+                "uri": f"s3://{BUCKET}/{self.prefix}",
+                "endpoint": self.lab.s3_endpoint,
+                "region": "us-east-1",
+                "interval": "2s",
+            },
+            "template": {"spec": pod},
+        }
+        return {
+            "apiVersion": "spottrain.dev/v1alpha1",
+            "kind": "SpotTrainingJob",
+            "metadata": {"name": "tr"},
+            "spec": {**whole, **spec},
+        }
+
+    def commits(self) -> list[tuple[str, int]]:
+        """(attempt ID, step) of every commit in the store, the oldest step first."""
+        found = self.store.list_objects_v2(Bucket=BUCKET, Prefix=f"{self.prefix}/steps/").get("Contents", [])
+        names = [one["Key"].split("/")[-2] for one in found if one["Key"].endswith("/COMMIT.json")]
+        return sorted(
+            ((name.split("-")[1], int(name.split("-")[0])) for name in names), key=lambda one: one[1]
+        )
+
+    def log(self, pod: str) -> str:
+        return self.lab.kubectl("--namespace", self.namespace, "logs", pod)
+
+    def node_of(self, pod: str) -> str:
+        return str(self.job.pod(pod)["spec"]["nodeName"])

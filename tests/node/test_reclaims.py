@@ -1,0 +1,127 @@
+"""Nodes are drained and killed under real workers on real kubelets."""
+
+import re
+
+from tests.node.conftest import Site
+
+PATIENCE = 90
+"""Seconds; the lab's control plane calls a node NotReady after 16."""
+
+
+def resumed_at(log: str) -> int:
+    """The first step that the library said it goes on from."""
+    found = re.search(r"event=restored .*?next_step=(\d+)", log)
+    assert found, f"nothing was restored:\n{log}"
+    return int(found.group(1))
+
+
+def test_a_drained_worker_goes_on_at_the_next_step_on_another_node(site: Site) -> None:
+    """SIGTERM, a save, exit 75; the next attempt starts right behind that save; nothing counts as failure."""
+    site.job.applied(site.manifest("counter.py"))
+    site.job.wait("two commits", lambda: len(site.commits()) >= 2, PATIENCE)
+    first = site.job.status()["attemptID"]
+    drained = site.node_of("tr-0-1")
+    site.lab.node_drain(drained)
+    site.job.wait_running(2, PATIENCE)
+    assert site.node_of("tr-0-2") != drained
+    resumed = site.job.wait(
+        "a restore", lambda: "event=restored" in site.log("tr-0-2") and site.log("tr-0-2")
+    )
+    last = max(step for attempt, step in site.commits() if attempt == first)
+    assert resumed_at(resumed) == last + 1
+    site.job.wait_phase("Complete", PATIENCE)
+    status = site.job.status()
+    assert (status["reclaims"], status["failures"], status["attempt"]) == (1, 0, 2)
+    assert status["lastReclaim"]["cause"] == "Evicted"
+    assert status["progress"]["step"] == 99
+
+
+def test_a_killed_node_costs_what_came_after_the_last_commit(site: Site) -> None:
+    """No notice, no SIGTERM; its Node object stays, its pod would hang in Terminating for ever."""
+    site.job.applied(site.manifest("counter.py"))
+    site.job.wait("two commits", lambda: len(site.commits()) >= 2, PATIENCE)
+    first = site.job.status()["attemptID"]
+    killed = site.node_of("tr-0-1")
+    site.lab.node_kill(killed)
+    last = max(step for attempt, step in site.commits() if attempt == first)
+    site.job.wait_running(2, PATIENCE)
+    assert "tr-0-1" not in site.job.pods()
+    resumed = site.job.wait(
+        "a restore", lambda: "event=restored" in site.log("tr-0-2") and site.log("tr-0-2")
+    )
+    assert resumed_at(resumed) == last + 1
+    status = site.job.status()
+    assert (status["reclaims"], status["failures"], status["attempt"]) == (1, 0, 2)
+    assert (status["lastReclaim"]["cause"], status["lastReclaim"]["node"]) == ("NodeLost", killed)
+    site.job.wait_phase("Complete", PATIENCE)
+
+
+def test_a3_peers_that_fall_with_a_killed_node_are_charged_to_nobody(site: Site) -> None:
+    """They exit 1 on healthy nodes long before the node is known dead: one reclaim, no failure."""
+    site.job.applied(
+        site.manifest("ring.py", workers=3, maxFailures=0, spot={"onDemandFloor": 1, "spread": "zone"})
+    )
+    site.job.wait_running(1, PATIENCE)
+    for rank in range(3):
+        site.job.wait(
+            f"rank {rank} in the ring", lambda rank=rank: "met" in site.log(f"tr-{rank}-1"), PATIENCE
+        )
+    site.lab.node_kill(site.node_of("tr-2-1"))
+    site.job.wait("the next attempt, cause unknown", lambda: site.job.status()["attempt"] >= 2, PATIENCE)
+    site.job.wait("the verdict", lambda: site.job.status()["reclaims"] == 1, PATIENCE)
+    site.job.wait("all running again", lambda: site.job.status()["phase"] == "Running", PATIENCE)
+    site.let_rings_end()
+    site.job.wait_phase("Complete", PATIENCE)
+    status = site.job.status()
+    assert (status["reclaims"], status["failures"]) == (1, 0)
+    assert [one["cause"] for one in status["attempts"]] == ["Initial", "Reclaimed"]
+
+
+def test_an_eviction_asks_every_rank_to_stop_within_two_seconds(site: Site) -> None:
+    """Each with its whole grace, so that they can save together."""
+    site.job.applied(site.manifest("ring.py", workers=3))
+    site.job.wait_running(1, PATIENCE)
+    site.job.evict("tr-1-1")
+    asked: dict[str, int] = {}
+
+    def all_asked() -> bool:
+        for name, pod in site.job.pods().items():
+            metadata = pod["metadata"]
+            if name.endswith("-1") and "deletionTimestamp" in metadata:
+                hours, minutes, seconds = metadata["deletionTimestamp"][11:19].split(":")
+                ends = int(hours) * 3600 + int(minutes) * 60 + int(seconds)
+                asked[name] = ends - metadata["deletionGracePeriodSeconds"]
+        return len(asked) == 3
+
+    site.job.wait("all asked to stop", all_asked, 10)
+    assert max(asked.values()) - min(asked.values()) <= 2
+    site.job.wait_running(2, PATIENCE)
+
+
+def test_a5_a_real_program_that_exits_0_on_sigterm_goes_on_in_a_new_attempt(site: Site) -> None:
+    document = site.manifest("ring.py", workers=2)
+    program = "import signal,sys,time; signal.signal(15, lambda *_: sys.exit(0)); time.sleep(3600)"
+    document["spec"]["template"]["spec"]["containers"][0]["command"] = ["python3", "-c", program]
+    site.job.applied(document)
+    site.job.wait_running(1, PATIENCE)
+    site.job.delete_pod("tr-1-1", grace=20)
+    site.job.wait_running(2, PATIENCE)
+    assert site.job.status()["phase"] == "Running"
+
+
+def test_the_end_of_a_failed_log_is_in_the_condition(site: Site) -> None:
+    document = site.manifest("ring.py", maxFailures=0)
+    document["spec"]["template"]["spec"]["containers"][0]["command"] = [
+        "python3",
+        "-c",
+        "import nothing_like_this",
+    ]
+    site.job.applied(document)
+    site.job.wait_phase("Failed", PATIENCE)
+    failed = site.job.wait("the log's end", lambda: words(site), 20)
+    assert "ModuleNotFoundError: No module named 'nothing_like_this'" in failed
+
+
+def words(site: Site) -> str:
+    message = str(site.job.condition("Failed").get("message", ""))
+    return message if "end of the log of tr-0-1" in message else ""
