@@ -37,7 +37,7 @@ def render(job: identity.Identity, wishes: spec.Spec, overlay: actions.Overlay) 
         "PET_MASTER_ADDR": f"{first}.{job.name}",
         "PET_MASTER_PORT": names.RENDEZVOUS_PORT,
         "PET_RDZV_ID": overlay.attempt_id,
-        # How long torchrun's agent leaves its workers after SIGTERM; its default of 30 s wastes longer windows.
+        # How long torchrun leaves its workers after SIGTERM; its default of 30 s wastes longer windows.
         "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": overlay.grace,
     }
     return [{"name": name, "value": str(value)} for name, value in values.items()]
