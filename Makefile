@@ -66,3 +66,7 @@ CLUSTER ?= lab
 .PHONY: demo
 demo: venv ## a training run loses two of its nodes and ends as if nothing had happened
 	PYTHONPATH=.:operator $(PY) -m demo --cluster $(CLUSTER) $(DEMO_FLAGS)
+
+.PHONY: bench-recovery
+bench-recovery: venv ## how fast lost gangs run again, beside JobSet: a table and build/bench/recovery.json
+	PYTHONPATH=.:operator $(PY) -m bench.recovery $(BENCH_FLAGS)

@@ -39,6 +39,7 @@ def start(state: State) -> None:
         [
             *(state.bin / NAME, "--kubeconfig", state.admin, "--config", _STAGES),
             "--manage-all-nodes=false",
+            *("--v", "WARN"),
             *("--manage-nodes-with-annotation-selector", ",".join(f"{k}={v}" for k, v in MANAGED.items())),
             *("--node-lease-duration-seconds", _LEASE_SECONDS, "--cidr", str(state.addresses.fake_network)),
             *("--server-address", f"127.0.0.1:{state.addresses.port(4)}"),

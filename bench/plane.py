@@ -1,0 +1,41 @@
+"""The control plane that everything is measured on: the lab `bench`, with machines that kwok plays."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from lab.cluster import Lab
+from lab.config import DEFAULT_TIMINGS, Config
+from lab.kwok import FakeNode
+
+NODES = 64
+GPUS = 8
+ZONES = ("zone-a", "zone-b", "zone-c")
+
+
+def up() -> Lab:
+    """Bring it up with Kubernetes' own timings and limits, and no nodes."""
+    lab = Lab("bench")
+    lab.down()
+    lab.up(Config(nodes=(), timings=DEFAULT_TIMINGS))
+    return lab
+
+
+@contextmanager
+def fleet(lab: Lab, count: int = NODES) -> Iterator[None]:
+    """That many spot nodes of 8 GPUs, for a while."""
+    nodes = [
+        FakeNode(
+            f"spot-{number}",
+            labels={
+                "karpenter.sh/capacity-type": "spot",
+                "topology.kubernetes.io/zone": ZONES[number % len(ZONES)],
+            },
+            capacity={"nvidia.com/gpu": str(GPUS)},
+        )
+        for number in range(count)
+    ]
+    lab.add_fake_nodes(nodes)
+    try:
+        yield
+    finally:
+        lab.remove_fake_nodes([node.name for node in nodes])

@@ -1,0 +1,166 @@
+"""`make bench-recovery`: how fast lost gangs run again, beside JobSet on the same control plane.
+
+Prints a table and writes build/bench/recovery.json. docs/benchmarks.md says what is measured and how.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench import gangs, plane, systems, vanished
+from lab.cluster import Lab
+from lab.errors import LabError
+
+OUT = systems.ROOT / "build" / "bench"
+TUNED = 1000
+ONE = (1, 64)
+MANY = (50, 8)
+REPEATED = (5, 16)
+REPEATS = 20
+
+BARS = {
+    "ratio_one_gang": 0.25,
+    "ratio_many_gangs": 0.2,
+    "ratio_one_gang_tuned": 0.5,
+    "ratio_many_gangs_tuned": 0.5,
+    "twentieth_over_first": 1.3,
+    "vanished_node_seconds": 45.0,
+}
+
+
+@dataclass
+class Report:
+    """What was measured so far: seconds by case and system, and the figures made of them."""
+
+    seconds: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    figures: dict[str, float] = field(default_factory=dict)
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, case: str, system: str, value: float) -> None:
+        """One measured round."""
+        self.seconds.setdefault(case, {}).setdefault(system, []).append(value)
+        say(f"{case:26} {system:10} {value:7.2f} s   load {systems.environment_load()}")
+
+    def median(self, case: str, system: str) -> float:
+        """Of all rounds."""
+        return statistics.median(self.seconds[case][system])
+
+    def write(self) -> None:
+        """To build/bench/recovery.json."""
+        document = {**self.figures, "seconds": self.seconds, "bars": BARS, **self.notes}
+        OUT.mkdir(parents=True, exist_ok=True)
+        (OUT / "recovery.json").write_text(json.dumps(document, indent=1) + "\n")
+
+    def table(self) -> str:
+        """For people."""
+        lines = [f"{'figure':26}{'measured':>10}{'bar':>8}"]
+        for name, value in self.figures.items():
+            bar = BARS.get(name)
+            verdict = "" if bar is None else ("  met" if value <= bar else "  NOT MET")
+            lines.append(f"{name:26}{value:>10.2f}{'' if bar is None else f'{bar:.2f}':>8}{verdict}")
+        return "\n".join(lines)
+
+
+def say(text: str) -> None:
+    """Progress, at once."""
+    print(text, flush=True)
+
+
+def compare(report: Report, lab: Lab, suffix: str, rounds: int) -> None:
+    """One gang of 64, and 50 gangs of 8 at once: ours and JobSet's by turns."""
+    both: tuple[systems.System, ...] = (systems.Spottrain(), systems.JobSet())
+    for (count, workers), case, middle in (
+        (ONE, "one_gang", rounds + 2),
+        (MANY, "many_gangs", rounds),
+    ):
+        name = f"{case}{suffix}"
+        for system in both:
+            with gangs.running(lab, system, count, workers) as whole:
+                for _ in range(middle):
+                    report.add(name, system.name, statistics.median(gangs.recover(lab.api, whole)))
+        report.figures[f"ratio_{name}"] = report.median(name, "spottrain") / report.median(name, "jobset")
+        report.write()
+
+
+def repeat(report: Report, lab: Lab) -> None:
+    """Twenty reclaims of the same job, one after the other; five jobs, each alone."""
+    first, last = [], []
+    for _ in range(REPEATED[0]):
+        with gangs.running(lab, systems.Spottrain(), 1, REPEATED[1]) as whole:
+            times = [gangs.recover(lab.api, whole)[0] for _ in range(REPEATS)]
+        report.add("first_reclaim", "spottrain", times[0])
+        report.add("twentieth_reclaim", "spottrain", times[-1])
+        first.append(times[0])
+        last.append(times[-1])
+    report.figures["twentieth_over_first"] = statistics.median(last) / statistics.median(first)
+    report.write()
+
+
+def vanish(report: Report, lab: Lab, rounds: int) -> None:
+    """A node stops renewing its lease."""
+    ours = []
+    for _ in range(rounds):
+        found = vanished.measure(lab)
+        report.add("vanished_node", "spottrain", found.ours)
+        ours.append(found.ours)
+        report.notes["vanished_node_stock_job"] = found.stock_words()
+    report.figures["vanished_node_seconds"] = statistics.median(ours)
+    report.write()
+
+
+def run(options: argparse.Namespace) -> Report:
+    """All parts, or those that were asked for."""
+    report = Report()
+    report.notes["load_at_start"] = systems.environment_load()
+    lab = plane.up()
+    both: tuple[systems.System, ...] = (systems.Spottrain(), systems.JobSet())
+    try:
+        for system in both:
+            system.start(lab, OUT / f"{system.name}.log")
+        with plane.fleet(lab):
+            if "repeat" in options.parts:
+                repeat(report, lab)
+            if "defaults" in options.parts:
+                compare(report, lab, "", options.rounds)
+            if "tuned" in options.parts:
+                lab.limit_controller_manager(TUNED, TUNED)
+                compare(report, lab, "_tuned", options.rounds)
+                lab.limit_controller_manager(None, None)
+        if "vanished" in options.parts:
+            vanish(report, lab, options.rounds)
+    finally:
+        for system in both:
+            system.stop(lab)
+        if not options.keep:
+            lab.remove()
+    report.notes["load_at_end"] = systems.environment_load()
+    report.write()
+    return report
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """0 when every bar that was measured is met."""
+    parts = ("repeat", "defaults", "tuned", "vanished")
+    parser = argparse.ArgumentParser(prog="python -m bench.recovery", description=__doc__)
+    parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
+    parser.add_argument("--rounds", type=int, default=3, help="how often each case is measured (default: 3)")
+    parser.add_argument("--keep", action="store_true", help="leave the lab `bench` running")
+    options = parser.parse_args(argv)
+    OUT.mkdir(parents=True, exist_ok=True)
+    try:
+        report = run(options)
+    except LabError as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 1
+    print(report.table())
+    print(f"written to {Path('build/bench/recovery.json')}")
+    return 0 if all(value <= BARS.get(name, value) for name, value in report.figures.items()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

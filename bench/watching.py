@@ -1,0 +1,164 @@
+"""Pods of many gangs as a watch shows them, and the moment at which each attempt ran whole."""
+
+import http.client
+import json
+import socket
+import threading
+import urllib.parse
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lab import clock
+from lab.api import Api
+from lab.errors import LabError
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One life of a gang."""
+
+    namespace: str
+    gang: str
+    number: int
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Under which labels a system's pods carry the name of their gang and the number of their attempt."""
+
+    gang: str
+    attempt: str
+
+
+@dataclass(frozen=True)
+class Worker:
+    """One pod, as last seen."""
+
+    name: str
+    attempt: Attempt
+    index: int
+    runs: bool
+
+
+class Gangs:
+    """The pods of one namespace, kept by a thread until `close`."""
+
+    def __init__(self, api: Api, namespace: str, labels: Labels, workers: int) -> None:
+        self._api, self._labels = api, labels
+        self.namespace = namespace
+        self.workers = workers
+        self._path = f"/api/v1/namespaces/{namespace}/pods"
+        self._pods: dict[str, Worker] = {}
+        self._running: dict[Attempt, set[str]] = {}
+        self._whole: dict[Attempt, float] = {}
+        self._created: dict[Attempt, float] = {}
+        self._changed = threading.Condition()
+        self._closed = False
+        listed = api.get(self._path).expect("listing pods")
+        for pod in listed["items"]:
+            self._take("ADDED", pod, clock.now())
+        version = listed["metadata"]["resourceVersion"]
+        self._connection = self._open(version)
+        self._socket: socket.socket = self._connection.sock
+        self._thread = threading.Thread(target=self._follow, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the watch."""
+        self._closed = True
+        # Not `close`: that waits for the thread, which waits for the server.
+        self._socket.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._connection.close()
+
+    def pods(self) -> dict[str, Worker]:
+        """All pods by UID."""
+        with self._changed:
+            return dict(self._pods)
+
+    def newest(self) -> dict[str, int]:
+        """The highest attempt of each gang."""
+        found: dict[str, int] = {}
+        for worker in self.pods().values():
+            found[worker.attempt.gang] = max(found.get(worker.attempt.gang, 0), worker.attempt.number)
+        return found
+
+    def wait_whole(self, after: Mapping[str, int], seconds: float) -> dict[str, float]:
+        """When each gang first had an attempt later than `after` with all of its pods Running."""
+        return self._wait("all new pods running", lambda: self._first(self._whole, after), after, seconds)
+
+    def wait_created(self, after: Mapping[str, int], seconds: float) -> dict[str, float]:
+        """When each gang's first pod of an attempt later than `after` was seen."""
+        return self._wait("a replacement", lambda: self._first(self._created, after), after, seconds)
+
+    def wait_quiet(self, gangs: int, seconds: float) -> None:
+        """Until every one of `gangs` gangs runs whole and no other pod is left."""
+
+        def quiet() -> bool:
+            return len(self._pods) == gangs * self.workers and all(one.runs for one in self._pods.values())
+
+        self._until(quiet, seconds, f"{gangs} gangs of {self.workers} in {self.namespace} quiet")
+
+    def _wait(
+        self, what: str, found: Callable[[], dict[str, float]], gangs: Mapping[str, int], seconds: float
+    ) -> dict[str, float]:
+        self._until(lambda: len(found()) == len(gangs), seconds, f"{what} for {len(gangs)} gangs")
+        with self._changed:
+            return found()
+
+    def _until(self, probe: Callable[[], bool], seconds: float, what: str) -> None:
+        with self._changed:
+            if not self._changed.wait_for(probe, timeout=seconds):
+                raise LabError(f"{what} did not happen within {seconds:g} s")
+
+    @staticmethod
+    def _first(moments: Mapping[Attempt, float], after: Mapping[str, int]) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for attempt, moment in moments.items():
+            if attempt.number > after.get(attempt.gang, attempt.number):
+                found[attempt.gang] = min(moment, found.get(attempt.gang, moment))
+        return found
+
+    def _open(self, version: str) -> http.client.HTTPSConnection:
+        host = urllib.parse.urlsplit(self._api.url).netloc
+        connection = http.client.HTTPSConnection(host, context=self._api.tls)
+        query = urllib.parse.urlencode({"watch": "true", "resourceVersion": version})
+        connection.request("GET", f"{self._path}?{query}")
+        return connection
+
+    def _follow(self) -> None:
+        answer = self._connection.getresponse()
+        try:
+            while line := answer.readline():
+                now = clock.now()
+                event = json.loads(line)
+                self._take(event["type"], event["object"], now)
+        except (OSError, ValueError, http.client.HTTPException, AttributeError):
+            if not self._closed:
+                raise  # the thread's end is printed, and whoever waits runs out of time
+
+    def _take(self, kind: str, pod: Object, now: float) -> None:
+        metadata = pod["metadata"]
+        labels = metadata.get("labels", {})
+        if self._labels.gang not in labels:
+            return
+        attempt = Attempt(self.namespace, labels[self._labels.gang], int(labels.get(self._labels.attempt, 0)))
+        runs = pod["status"].get("phase") == "Running" and "deletionTimestamp" not in metadata
+        index = int(labels.get("batch.kubernetes.io/job-completion-index", 0))
+        with self._changed:
+            if kind == "DELETED":
+                self._pods.pop(metadata["uid"], None)
+            else:
+                self._pods[metadata["uid"]] = Worker(metadata["name"], attempt, index, runs)
+                self._created.setdefault(attempt, now)
+            self._count(attempt, metadata["uid"], now, runs=runs and kind != "DELETED")
+            self._changed.notify_all()
+
+    def _count(self, attempt: Attempt, uid: str, now: float, *, runs: bool) -> None:
+        running = self._running.setdefault(attempt, set())
+        (running.add if runs else running.discard)(uid)
+        if len(running) == self.workers:
+            self._whole.setdefault(attempt, now)
