@@ -34,9 +34,14 @@ class Tails:
         return self._known.get(uid, "")
 
     def want(self, raw: Object) -> None:
-        """Read the pod's log if it failed and that was not tried yet."""
+        """Read the pod's log if it failed by itself and that was not tried yet.
+
+        A whole gang that is told to stop ends as Failed too, and nobody looks for the reason in its logs: they
+        would be read just when the API server is busiest.
+        """
         uid = raw["metadata"]["uid"]
-        if (raw.get("status") or {}).get("phase") != "Failed" or uid in self._known:
+        failed = (raw.get("status") or {}).get("phase") == "Failed"
+        if not failed or "deletionTimestamp" in raw["metadata"] or uid in self._known:
             return
         self._known[uid] = ""
         while len(self._known) > KEPT:
