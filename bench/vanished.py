@@ -144,7 +144,7 @@ def _start(lab: Lab, machine: Machine) -> None:
 def _wait_running(api: Api, machine: Machine, job: str) -> None:
     def runs() -> bool:
         machine.run_pods()
-        return sum(one["status"]["phase"] == "Running" for one in _pods(api, job)) == WORKERS
+        return len([one for one in _pods(api, job) if one["status"]["phase"] == "Running"]) == WORKERS
 
     clock.wait_for(f"{job} running", runs, seconds=60)
 

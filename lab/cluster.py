@@ -31,8 +31,10 @@ from lab import (
 from lab.api import Api
 from lab.config import Addresses, Config
 from lab.errors import LabError
+from lab.gateway import Gateway
 from lab.kwok import FakeNode
 from lab.node_files import Machine
+from lab.proxy import Proxy
 
 
 class Lab:
@@ -282,6 +284,19 @@ class Lab:
     def api_resume(self) -> None:
         """End what `api_pause` did; it answers on return."""
         self.api_start()
+
+    def proxy(self) -> Proxy:
+        """A TCP proxy in front of the API server: blackholes, resets, refusals. Close it afterwards."""
+        return Proxy((self.addresses.gateway, controlplane.API_PORT))
+
+    def gateway(self) -> Gateway:
+        """An HTTPS proxy in front of the API server: chosen answers, cut watches. Close it afterwards."""
+        return Gateway(self.state)
+
+    def kubeconfig_via(self, front: Proxy | Gateway) -> Path:
+        """Kubeconfig with all rights that goes through a proxy; for an operator under test."""
+        port = front.url.rpartition(":")[2]
+        return controlplane.write_kubeconfig(self.state, f"via-{port}", front.url)
 
     def limit_controller_manager(self, qps: int | None, burst: int | None) -> None:
         """Start kube-controller-manager anew with other limits of its own; None is Kubernetes' default."""

@@ -11,6 +11,7 @@ from lab.errors import LabError
 from lab.state import State
 
 API_SERVER = "kube-apiserver"
+API_PORT = 6443
 _API_GRACE = 3.0
 # Ended in this order. The API server waits for clients that are dead already, hence the short grace.
 STOPPING = (
@@ -132,15 +133,16 @@ def _credentials(state: State) -> None:
         _user(state, name, f"/CN=system:{name}")
 
 
+def write_kubeconfig(state: State, name: str, server: str, user: str = "admin") -> Path:
+    """A kubeconfig of that name for one of our users, who reaches the API server at the URL `server`."""
+    pair = pki.Pair(state.pki / f"{user}.key", state.pki / f"{user}.crt")
+    path = state.folder / f"{name}.kubeconfig"
+    return kubeconfig.write(path, lab=f"lab-{state.name}", server=server, ca=state.pki / "ca.crt", pair=pair)
+
+
 def _user(state: State, name: str, subject: str) -> Path:
-    pair = pki.certificate(state.pki, name, subject)
-    return kubeconfig.write(
-        state.folder / f"{name}.kubeconfig",
-        lab=f"lab-{state.name}",
-        server=state.addresses.api_url,
-        ca=state.pki / "ca.crt",
-        pair=pair,
-    )
+    pki.certificate(state.pki, name, subject)
+    return write_kubeconfig(state, name, state.addresses.api_url, name)
 
 
 def _etcd(state: State) -> list[shell.Word]:
@@ -170,7 +172,7 @@ def _apiserver(state: State, wanted: Config) -> list[shell.Word]:
             "--advertise-address",
             addresses.gateway,
             "--secure-port",
-            6443,
+            API_PORT,
         ),
         *("--service-cluster-ip-range", str(addresses.service_network)),
         *("--authorization-mode", "Node,RBAC", "--enable-admission-plugins", "NodeRestriction"),

@@ -36,8 +36,8 @@ class Tails:
     def want(self, raw: Object) -> None:
         """Read the pod's log if it failed by itself and that was not tried yet.
 
-        A whole gang that is told to stop ends as Failed too, and nobody looks for the reason in its logs: they
-        would be read just when the API server is busiest.
+        A whole gang that is told to stop ends as Failed too, and nobody looks for the reason in its logs:
+        they would be read just when the API server is busiest.
         """
         uid = raw["metadata"]["uid"]
         failed = (raw.get("status") or {}).get("phase") == "Failed"
