@@ -20,6 +20,7 @@ Key = tuple[str, str]
 WATCH_SECONDS = 300
 """The server ends a watch after this; bookmarks come about once a minute until then."""
 SILENCE_SECONDS = 150.0
+SHORTEST_WATCH = 1.0
 TOMBSTONES_KEPT = 16384
 LONGEST_PAUSE = 30.0
 
@@ -53,6 +54,8 @@ class Reflector:
         self._query = {"labelSelector": labels} if labels else {}
         self._changed = changed
         self._objects: dict[Key, Object] = {}
+        self._failures = 0
+        """In a row: a list alone is no success, since a watch that always fails would list without end."""
         self._tombstones: collections.OrderedDict[str, None] = collections.OrderedDict()
         self.name = resource.plural + (f" in {namespace}" if namespace else "")
         self.synced = asyncio.Event()
@@ -72,30 +75,30 @@ class Reflector:
 
     async def run(self) -> None:
         """Keep the cache until cancelled. Errors are logged and waited out with growing, jittered pauses."""
-        failures = 0
         while True:
             try:
-                version = await self._list()
-                failures = 0
-                await self._watch(version)
+                await self._watch(await self._list())
             except errors.ExpiredError:
                 _log.info("watch of %s expired: listing anew", self.name)
             except errors.KubeError as error:
-                failures += 1
-                pause = min(0.5 * 2.0**failures, LONGEST_PAUSE) * random.uniform(0.5, 1.0)  # noqa: S311
+                self._failures += 1
+                pause = min(0.5 * 2.0**self._failures, LONGEST_PAUSE) * random.uniform(0.5, 1.0)  # noqa: S311
                 _log.warning("watch of %s: %s; again in %.1f s", self.name, error, pause)
                 await asyncio.sleep(pause)
 
     async def _list(self) -> str:
         answer = await self._client.request("GET", self._path, query=self._query)
+        version = str(answer["metadata"]["resourceVersion"])
         found = {key_of(item): item for item in answer["items"]}
         for key in set(self._objects) - found.keys():
-            self._drop(self._objects[key])
+            # One that is newer than the list was made by us while the list was under way.
+            if int(self._objects[key]["metadata"]["resourceVersion"]) <= int(version):
+                self._drop(self._objects[key])
         for item in found.values():
             self._store(item)
         self._alive()
         self.synced.set()
-        return str(answer["metadata"]["resourceVersion"])
+        return version
 
     async def _watch(self, version: str) -> None:
         """Watch after watch from where the last one ended, until one says that this can't be done."""
@@ -106,13 +109,17 @@ class Reflector:
                 "allowWatchBookmarks": "true",
                 "timeoutSeconds": str(WATCH_SECONDS),
             }
+            begun = asyncio.get_running_loop().time()
             async for event in self._client.watch(self._path, query, SILENCE_SECONDS):
                 self._alive()
+                self._failures = 0
                 version = str(event["object"]["metadata"]["resourceVersion"])
                 if event["type"] == "DELETED":
                     self._drop(event["object"])
                 elif event["type"] != "BOOKMARK":
                     self._store(event["object"])
+            # A server, or a proxy, that ends every watch at once must not be asked in a hot loop.
+            await asyncio.sleep(max(0.0, begun + SHORTEST_WATCH - asyncio.get_running_loop().time()))
 
     def _alive(self) -> None:
         self.heard = asyncio.get_running_loop().time()
@@ -122,6 +129,8 @@ class Reflector:
         known = self._objects.get(key_of(thing))
         if thing["metadata"]["uid"] in self._tombstones or (known is not None and not newer(thing, known)):
             return
+        if known is not None and known["metadata"]["uid"] != thing["metadata"]["uid"]:
+            self._drop(known)
         self._objects[key_of(thing)] = thing
         self._changed(thing, False)
 
