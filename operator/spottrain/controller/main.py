@@ -40,7 +40,7 @@ class Operator:
         self.reflectors = (*self._pod_caches, *self._job_caches, node_cache)
         self.metrics = registry.Metrics()
         self.tails = tails.Tails(client, self._tail_read)
-        self.leases = leases.Leases(client, self._pods.all_nodes, self._node_spoke)
+        self.leases = leases.Leases(client, lambda: self._pods.at_work, self._node_spoke)
         world = observe.World(
             client, self._job_caches, node_cache, self._pods, self._nodes, self.leases, self.tails
         )

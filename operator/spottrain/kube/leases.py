@@ -47,7 +47,7 @@ class Leases:
     def __init__(
         self,
         client: clients.Client,
-        wanted: cabc.Callable[[], set[str]],
+        wanted: cabc.Callable[[], cabc.Set[str]],
         changed: cabc.Callable[[str], None],
     ) -> None:
         self._client = client
@@ -55,13 +55,12 @@ class Leases:
         self._changed = changed
         self._sights: dict[str, _Sight] = {}
         self._silent: set[str] = set()
-        self._names: set[str] = set()
         self._read_at: float | None = None
 
     @property
-    def watched(self) -> cabc.Set[str]:
-        """Names of the nodes that carry workers, as of the last read."""
-        return self._names
+    def silenced(self) -> cabc.Set[str]:
+        """Names of the nodes whose leases have not changed for too long."""
+        return self._silent
 
     def silent(self, name: str) -> bool:
         """The node's lease has not changed for too long."""
@@ -70,10 +69,9 @@ class Leases:
     async def run(self) -> None:
         """Read until cancelled."""
         while True:
-            self._names = self._wanted()
             try:
                 # Silent ones also when their last worker is gone: no new one may be put there.
-                found = await self._read(self._names | self._silent)
+                found = await self._read(self._wanted() | self._silent)
             except errors.KubeError as error:
                 _log.warning("leases: %s", error)
                 self._forget_times()
@@ -81,7 +79,7 @@ class Leases:
                 self._look(found, asyncio.get_running_loop().time())
             await asyncio.sleep(POLL_SECONDS)
 
-    async def _read(self, names: set[str]) -> dict[str, Object]:
+    async def _read(self, names: cabc.Set[str]) -> dict[str, Object]:
         """The leases of those nodes, one by one, or in one list where they are many."""
         if len(names) > MOST_SINGLE_READS:
             answer = await self._client.request("GET", LEASES.path(NAMESPACE))

@@ -1,5 +1,7 @@
 """A snapshot of one job from the caches. Only taken when every cache is synced."""
 
+import collections
+import collections.abc as cabc
 import dataclasses
 import datetime as dt
 from typing import Any
@@ -19,6 +21,13 @@ class Owned:
 
     owner: str
     pod: snap.Pod
+    nodeless: bool = False
+    """The API server itself has said that there is no node of the name that the pod is bound to."""
+
+    @property
+    def at_work_on(self) -> str:
+        """The name of its node, until it has ended."""
+        return "" if self.pod.ended else self.pod.node
 
 
 class Pods:
@@ -27,6 +36,7 @@ class Pods:
     def __init__(self) -> None:
         self._present: dict[reflector.Key, dict[str, Owned]] = {}
         self._departed: dict[reflector.Key, dict[str, Owned]] = {}
+        self._at_work: collections.Counter[str] = collections.Counter()
 
     def put(self, raw: Object, *, gone: bool) -> reflector.Key | None:
         """Take in a pod's newest state; returns the key of its job, or None if it is no worker."""
@@ -36,18 +46,29 @@ class Pods:
         key = (metadata["namespace"], metadata["labels"][names.LABEL_JOB])
         owned = Owned(views.controller_uid(raw), views.pod(raw))
         present = self._present.setdefault(key, {})
+        before = present.pop(metadata["uid"], None)
+        if before is not None:
+            self._count(before, -1)
         if gone:
-            present.pop(metadata["uid"], None)
             self._bury(key, owned)
         else:
             present[metadata["uid"]] = owned
+            self._count(owned, 1)
         return key
+
+    def _count(self, owned: Owned, difference: int) -> None:
+        node = owned.at_work_on
+        if node:
+            self._at_work[node] += difference
+            if not self._at_work[node]:
+                del self._at_work[node]
 
     def _bury(self, key: reflector.Key, owned: Owned) -> None:
         departed = self._departed.setdefault(key, {})
         departed[owned.pod.uid] = owned
-        newest = max(one.pod.attempt for one in departed.values())
-        for uid in [uid for uid, one in departed.items() if one.pod.attempt < newest - 1]:
+        siblings = {uid: one.pod for uid, one in departed.items() if one.owner == owned.owner}
+        newest = max(one.attempt for one in siblings.values())
+        for uid in [uid for uid, one in siblings.items() if one.attempt < newest - 1]:
             del departed[uid]
 
     def present(self, key: reflector.Key, owner: str) -> tuple[snap.Pod, ...]:
@@ -59,13 +80,21 @@ class Pods:
         return _of(self._departed, key, owner)
 
     def nodes_of(self, key: reflector.Key) -> set[str]:
-        """Names of the nodes that the job's pods are bound to."""
-        return {one.pod.node for one in self._present.get(key, {}).values() if one.pod.node}
+        """Names of the nodes that the job's pods are bound to, without those that are known not to be."""
+        pods = self._present.get(key, {}).values()
+        return {one.pod.node for one in pods if one.pod.node and not one.nodeless}
 
-    def all_nodes(self) -> set[str]:
+    def mark_nodeless(self, key: reflector.Key, node: str) -> None:
+        """There is no such node. Said of the pods of this moment: the next one may run on its successor."""
+        pods = self._present.get(key, {})
+        for uid, one in pods.items():
+            if one.pod.node == node:
+                pods[uid] = dataclasses.replace(one, nodeless=True)
+
+    @property
+    def at_work(self) -> cabc.Set[str]:
         """Names of the nodes that carry a worker that has not ended."""
-        everyone = (one.pod for pods in self._present.values() for one in pods.values())
-        return {pod.node for pod in everyone if pod.node and not pod.ended}
+        return self._at_work.keys()
 
     def jobs_on(self, node: str) -> list[reflector.Key]:
         """The jobs that have a worker on that node."""
@@ -90,16 +119,16 @@ class Nodes:
     def __init__(self, settings: snap.Settings) -> None:
         self._settings = settings
         self.by_name: dict[str, snap.Node] = {}
-        self.gone: set[str] = set()
-        """Names that the API server itself has answered with 404."""
 
     def put(self, raw: Object, *, gone: bool) -> bool:
         """Take in a node's newest state; returns whether anything that decisions depend on has changed."""
         name = raw["metadata"]["name"]
         before = self.by_name.get(name)
         if gone:
-            return self.by_name.pop(name, None) is not None
-        self.gone.discard(name)
+            if before is not None and before.uid == raw["metadata"]["uid"]:
+                del self.by_name[name]
+                return True
+            return False
         self.by_name[name] = views.node(raw, self._settings)
         return self.by_name[name] != before
 
@@ -135,27 +164,33 @@ class World:
         )
 
     def _nodes(self) -> dict[str, snap.Node]:
-        """All nodes, with what their leases say of them."""
-        watched = self.leases.watched
-        return {
-            name: dataclasses.replace(node, watched=name in watched, silent=self.leases.silent(name))
-            for name, node in self.nodes.by_name.items()
-        }
+        """All nodes, with who carries workers and what their leases say of them."""
+        nodes = dict(self.nodes.by_name)
+        for name in nodes.keys() & (self.pods.at_work | self.leases.silenced):
+            nodes[name] = dataclasses.replace(
+                nodes[name], watched=name in self.pods.at_work, silent=self.leases.silent(name)
+            )
+        return nodes
 
     async def look_for_absent_nodes(self, key: reflector.Key) -> None:
         """Ask the API server itself about nodes that pods name and the cache doesn't have.
 
         Two watches are never at the same moment: a pod on a machine that has just joined, or while the watch
-        of nodes is down, must not look like a pod whose node is gone.
+        of nodes is down, must not look like a pod whose node is gone. When this returns, every node of the
+        job's pods is known, or known to be gone: pods that came while it asked are looked at too.
         """
-        named = self.pods.nodes_of(key)
-        for name in named - self.nodes.by_name.keys() - self.nodes.gone:
-            try:
-                raw = await self.client.request("GET", clients.NODES.path(name=name))
-            except errors.NotFoundError:
-                self.nodes.gone.add(name)
-            else:
-                self.node_cache.learn(raw)
+        while absent := self.pods.nodes_of(key) - self.nodes.by_name.keys():
+            await clients.in_parallel(self._look_for(key, name) for name in absent)
+
+    async def _look_for(self, key: reflector.Key, name: str) -> None:
+        try:
+            raw = await self.client.request("GET", clients.NODES.path(name=name))
+        except errors.NotFoundError:
+            self.pods.mark_nodeless(key, name)
+        else:
+            self.node_cache.learn(raw)
+            if name not in self.nodes.by_name:
+                raise errors.UnreachableError(f"node {name} is there, and its watch says that it is gone")
 
     def live_job(self, key: reflector.Key) -> Object | None:
         """The batch/v1 Job of that name as the cluster has it."""

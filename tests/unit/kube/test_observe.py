@@ -1,13 +1,27 @@
 """Caches of pods and nodes that snapshots are taken from."""
 
+import datetime as dt
 from typing import Any
 
-from spottrain.kube import observe
+from aiohttp import web
+
+from spottrain.kube import client as clients
+from spottrain.kube import leases, observe, reflector, tails
+from spottrain.plan import snapshot as snap
+from tests.unit.kube import local
 
 KEY = ("t", "tr")
 
 
-def pod(attempt: int, index: int = 0, uid: str = "") -> dict[str, Any]:
+def pod(
+    attempt: int,
+    index: int = 0,
+    uid: str = "",
+    *,
+    owner: str = "j1",
+    node: str = "n1",
+    phase: str = "Running",
+) -> dict[str, Any]:
     return {
         "metadata": {
             "name": f"tr-{index}-{attempt}",
@@ -19,10 +33,45 @@ def pod(attempt: int, index: int = 0, uid: str = "") -> dict[str, Any]:
                 "spottrain.dev/index": str(index),
                 "spottrain.dev/attempt": str(attempt),
             },
-            "ownerReferences": [{"controller": True, "uid": "j1"}],
+            "ownerReferences": [{"controller": True, "uid": owner}],
         },
-        "spec": {"nodeName": "n1"},
+        "spec": {"nodeName": node},
+        "status": {"phase": phase},
     }
+
+
+def node(name: str, uid: str = "", version: int = 1) -> dict[str, Any]:
+    return {
+        "metadata": {
+            "name": name,
+            "uid": uid or f"u-{name}",
+            "resourceVersion": str(version),
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+        }
+    }
+
+
+def world(client: clients.Client) -> observe.World:
+    """Empty caches of one operator."""
+    pods, nodes = observe.Pods(), observe.Nodes(snap.Settings())
+    return observe.World(
+        client=client,
+        job_caches=(reflector.Reflector(client, clients.JOBS, lambda *_: None),),
+        node_cache=reflector.Reflector(client, clients.NODES, lambda raw, gone: nodes.put(raw, gone=gone)),  # type: ignore[arg-type]
+        pods=pods,
+        nodes=nodes,
+        leases=leases.Leases(client, lambda: pods.at_work, lambda _: None),
+        tails=tails.Tails(client, lambda _: None),
+    )
+
+
+def moment() -> observe.Moment:
+    return observe.Moment(
+        now=dt.datetime(2026, 1, 1, 0, 1, tzinfo=dt.UTC),
+        fresh_id="f",
+        settings=snap.Settings(),
+        refusal=None,
+    )
 
 
 def test_a_pod_that_went_is_remembered_as_it_was_last_seen() -> None:
@@ -54,3 +103,94 @@ def test_jobs_are_found_by_the_nodes_of_their_pods() -> None:
     assert pods.jobs_on("n1") == [KEY]
     assert pods.jobs_on("n2") == []
     assert pods.nodes_of(KEY) == {"n1"}
+
+
+def test_departed_pods_of_a_namesake_do_not_push_out_the_jobs_own() -> None:
+    """The namesake was at attempt 30 when it was deleted; the one applied anew is at its first."""
+    pods = observe.Pods()
+    pods.put(pod(30, owner="j0"), gone=True)
+    pods.put(pod(1, owner="j1"), gone=True)
+    assert [one.name for one in pods.departed(KEY, "j1")] == ["tr-0-1"]
+
+
+def test_nodes_are_at_work_while_a_worker_on_them_has_not_ended() -> None:
+    pods = observe.Pods()
+    pods.put(pod(1, 0, node="n1"), gone=False)
+    pods.put(pod(1, 1, node="n1"), gone=False)
+    pods.put(pod(1, 2, node="n2"), gone=False)
+    assert pods.at_work == {"n1", "n2"}
+    pods.put(pod(1, 0, node="n1", phase="Failed"), gone=False)
+    pods.put(pod(1, 2, node="n2"), gone=True)
+    assert pods.at_work == {"n1"}
+    pods.put(pod(1, 1, node="n1"), gone=True)
+    assert pods.at_work == set()
+
+
+def test_nodes_that_carry_workers_are_known_before_the_first_lease_is_read() -> None:
+    """After a restart in the middle of an outage the brake must hold in the first pass."""
+
+    async def answer(_: web.Request) -> web.StreamResponse:
+        return local.refused(404)
+
+    async def body() -> None:
+        async with local.server(answer) as client:
+            seen = world(client)
+            for index in range(3):
+                seen.nodes.put(node(f"n{index}"), gone=False)
+                seen.pods.put(pod(1, index, node=f"n{index}"), gone=False)
+            snapshot = seen.snapshot({"metadata": {"namespace": "t", "name": "tr", "uid": "u"}}, moment())
+            assert snapshot.suspicion.startswith("3 of 3 nodes that carry workers are silent at once")
+
+    local.run(body())
+
+
+def test_a_node_is_asked_for_again_when_a_new_pod_names_it() -> None:
+    """It was gone once; a new machine has taken its name, and the watch of nodes is late."""
+    there: list[dict[str, Any]] = []
+    asked = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        asked.append(request.path)
+        return web.json_response(there[0]) if there else local.refused(404)
+
+    async def body() -> None:
+        async with local.server(answer) as client:
+            seen = world(client)
+            seen.pods.put(pod(1), gone=False)
+            await seen.look_for_absent_nodes(KEY)
+            await seen.look_for_absent_nodes(KEY)
+            assert asked == ["/api/v1/nodes/n1"]
+            there.append(node("n1"))
+            seen.pods.put(pod(2), gone=False)
+            await seen.look_for_absent_nodes(KEY)
+            assert set(seen.nodes.by_name) == {"n1"}
+
+    local.run(body())
+
+
+def test_a_pod_that_comes_while_nodes_are_asked_for_is_looked_at_too() -> None:
+    late: list[Any] = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        name = request.path.rpartition("/")[2]
+        if name == "n1":
+            late[0].pods.put(pod(1, 1, node="n2"), gone=False)
+            return local.refused(404)
+        return web.json_response(node(name))
+
+    async def body() -> None:
+        async with local.server(answer) as client:
+            seen = world(client)
+            late.append(seen)
+            seen.pods.put(pod(1, 0, node="n1"), gone=False)
+            await seen.look_for_absent_nodes(KEY)
+            assert set(seen.nodes.by_name) == {"n2"}
+
+    local.run(body())
+
+
+def test_a_late_word_of_an_old_machine_does_not_remove_the_new_one_of_its_name() -> None:
+    nodes = observe.Nodes(snap.Settings())
+    nodes.put(node("n1", uid="new"), gone=False)
+    assert nodes.put(node("n1", uid="old"), gone=True) is False
+    assert set(nodes.by_name) == {"n1"}
