@@ -35,12 +35,16 @@ class Channel(Protocol):
 
 @dataclass(frozen=True)
 class Peers:
-    """This process's place among the ranks, and its channels to them."""
+    """This process's place among the ranks, and its channels to them.
+
+    `processes`: the ranks are processes that hold torch's connections to each other.
+    """
 
     rank: int
     world: int
     steps: Channel
     saves: Channel
+    processes: bool = False
 
 
 class _Alone:
@@ -129,9 +133,8 @@ def connect(env: Mapping[str, str], *, workers: int) -> Peers:
     """
     torch = sys.modules.get("torch")
     if torch is not None and _is_up(torch) and torch.distributed.get_world_size() > 1:
-        return Peers(
-            torch.distributed.get_rank(), torch.distributed.get_world_size(), _Gloo(torch), _Gloo(torch)
-        )
+        rank, size = torch.distributed.get_rank(), torch.distributed.get_world_size()
+        return Peers(rank, size, _Gloo(torch), _Gloo(torch), processes=True)
     world = max(int(env.get("WORLD_SIZE") or 1), workers)
     if world > 1:
         raise errors.ConfigError(

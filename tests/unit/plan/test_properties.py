@@ -32,6 +32,15 @@ class GangLife(stateful.RuleBasedStateMachine):
     @stateful.rule()
     def the_operator_catches_up(self) -> None:
         self.cluster.settle()
+        self._every_wait_has_a_wake_up()
+
+    def _every_wait_has_a_wake_up(self) -> None:
+        """What is waited for is a pod's or a node's doing (an event tells), or a moment (a wake-up does)."""
+        cluster, now = self.cluster, self.cluster.status
+        if now.over or cluster.snapshot().valid_spec.suspend or cluster.wake is not None:
+            return
+        living = [pod for pod in cluster.pods.values() if not pod.ended]
+        assert living, f"nobody would ever look at it again: {now}"
 
     @stateful.rule()
     def pods_start(self) -> None:

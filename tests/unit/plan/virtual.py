@@ -197,9 +197,10 @@ class Cluster:
         for pod in list(self.pods.values()):
             if pod.phase == "Pending" and pod.deleting is None:
                 overlay = self.overlays[pod.name]
-                free = [one for one in good if one not in overlay.avoid]
-                self.bind(pod.name, "od" if overlay.floor else free[pod.index % len(free)])
-                self.run(pod.name)
+                free = ["od"] if overlay.floor else [one for one in good if one not in overlay.avoid]
+                if free:
+                    self.bind(pod.name, free[pod.index % len(free)])
+                    self.run(pod.name)
 
     def _usable(self, name: str) -> bool:
         node = self.nodes[name]
