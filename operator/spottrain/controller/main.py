@@ -2,6 +2,7 @@
 
 import asyncio
 import collections.abc as cabc
+import gc
 import logging
 import os
 import signal
@@ -177,4 +178,6 @@ def main() -> None:
     logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     # kopf logs every event that it hands on; what was done about it is logged by us.
     logging.getLogger("kopf.objects").setLevel(max(logging.WARNING, logging.root.level))
+    # What was imported stays: collections of garbage need not walk over it again and again.
+    gc.freeze()
     asyncio.run(run(settings))

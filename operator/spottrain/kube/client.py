@@ -10,6 +10,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import urllib.request
 from typing import Any, Self, TypeVar, cast
 
 import aiohttp
@@ -24,6 +25,8 @@ T = TypeVar("T")
 MERGE_PATCH = "application/merge-patch+json"
 REQUEST_TIMEOUT = 30.0
 CONNECTIONS = 64
+READ_BUFFER = 2**21
+"""Bytes; the package's own choice, since one watch event can be as large as etcd allows, 1.5 MiB."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,6 +61,7 @@ class Client:
         settings.connection_pool_maxsize = CONNECTIONS
         self._settings = settings
         self._rest = rest.RESTClientObject(settings)
+        self._rest.pool_manager = _lean(self._rest.pool_manager)
 
     @classmethod
     async def connect(cls) -> Self:
@@ -155,6 +159,21 @@ class Client:
         except (aiohttp.ClientError, TimeoutError, OSError, exceptions.ApiException) as error:
             raise errors.UnreachableError(f"{method} {path}: {error!r}") from error
         return cast("aiohttp.ClientResponse", response)
+
+
+def _lean(session: aiohttp.ClientSession) -> aiohttp.ClientSession:
+    """The same connections without a look at ~/.netrc and the proxy variables for each request.
+
+    The package asks for that look; it took a sixth of the operator's CPU while a gang was replaced. Proxies
+    are still honoured if the environment names any when the process starts.
+    """
+    lean = aiohttp.ClientSession(
+        connector=session.connector,
+        trust_env=bool(urllib.request.getproxies()),
+        read_bufsize=READ_BUFFER,
+    )
+    session.detach()
+    return lean
 
 
 async def _read(response: aiohttp.ClientResponse) -> str:

@@ -233,7 +233,7 @@ class Snapshot:
         node = self.nodes.get(pod.node)
         return node is None or bool(node.notice) or node.unschedulable or self.lost(pod)
 
-    @property
+    @functools.cached_property
     def current(self) -> dict[int, Pod]:
         """The pods of the current attempt by index."""
         return {
@@ -242,8 +242,8 @@ class Snapshot:
             if pod.attempt == self.status.attempt and pod.attempt_id == self.status.attempt_id
         }
 
-    @property
+    @functools.cached_property
     def older(self) -> tuple[Pod, ...]:
         """The pods of every attempt before the current one."""
-        current = set(self.current.values())
-        return tuple(pod for pod in self.pods if pod not in current)
+        current = {id(pod) for pod in self.current.values()}
+        return tuple(pod for pod in self.pods if id(pod) not in current)
