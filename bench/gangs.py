@@ -1,5 +1,6 @@
 """Making gangs, taking one pod from each, and timing how long they are not whole."""
 
+import secrets
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ AT_ONCE = 8
 @contextmanager
 def running(lab: Lab, system: System, count: int, workers: int) -> Iterator[Gangs]:
     """`count` gangs of `workers` in a namespace of their own, all whole; gone afterwards."""
-    namespace = f"{system.name}-{count}x{workers}"
+    namespace = f"{system.name}-{count}x{workers}-{secrets.token_hex(2)}"
     lab.kubectl("create", "namespace", namespace)
     lab.wait_namespace(namespace)
     path = system.collection(namespace)

@@ -1,5 +1,6 @@
 """Pods of many gangs as a watch shows them, and the moment at which each attempt ran whole."""
 
+import contextlib
 import http.client
 import json
 import socket
@@ -57,12 +58,7 @@ class Gangs:
         self._created: dict[Attempt, float] = {}
         self._changed = threading.Condition()
         self._closed = False
-        listed = api.get(self._path).expect("listing pods")
-        for pod in listed["items"]:
-            self._take("ADDED", pod, clock.now())
-        version = listed["metadata"]["resourceVersion"]
-        self._connection = self._open(version)
-        self._socket: socket.socket = self._connection.sock
+        self._connection = self._open(self._list())
         self._thread = threading.Thread(target=self._follow, daemon=True)
         self._thread.start()
 
@@ -70,7 +66,8 @@ class Gangs:
         """End the watch."""
         self._closed = True
         # Not `close`: that waits for the thread, which waits for the server.
-        self._socket.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(OSError):
+            self._connection.sock.shutdown(socket.SHUT_RDWR)
         self._thread.join()
         self._connection.close()
 
@@ -122,6 +119,12 @@ class Gangs:
                 found[attempt.gang] = min(moment, found.get(attempt.gang, moment))
         return found
 
+    def _list(self) -> str:
+        listed = self._api.get(self._path).expect("listing pods")
+        for pod in listed["items"]:
+            self._take("ADDED", pod, clock.now())
+        return str(listed["metadata"]["resourceVersion"])
+
     def _open(self, version: str) -> http.client.HTTPSConnection:
         host = urllib.parse.urlsplit(self._api.url).netloc
         connection = http.client.HTTPSConnection(host, context=self._api.tls)
@@ -130,15 +133,19 @@ class Gangs:
         return connection
 
     def _follow(self) -> None:
-        answer = self._connection.getresponse()
-        try:
-            while line := answer.readline():
-                now = clock.now()
-                event = json.loads(line)
-                self._take(event["type"], event["object"], now)
-        except (OSError, ValueError, http.client.HTTPException, AttributeError):
-            if not self._closed:
-                raise  # the thread's end is printed, and whoever waits runs out of time
+        """Watch after watch: the server may end one at any time."""
+        version = ""
+        while True:
+            answer = self._connection.getresponse()
+            with contextlib.suppress(OSError, ValueError, http.client.HTTPException):
+                while line := answer.readline():
+                    now = clock.now()
+                    event = json.loads(line)
+                    version = event["object"]["metadata"]["resourceVersion"]
+                    self._take(event["type"], event["object"], now)
+            if self._closed:
+                return
+            self._connection = self._open(version or self._list())
 
     def _take(self, kind: str, pod: Object, now: float) -> None:
         metadata = pod["metadata"]
