@@ -22,6 +22,8 @@ from spottrain.render import service as render_service
 
 Object = dict[str, Any]
 STRICT = {"fieldValidation": "Strict"}
+MAKING = (actions.EnsureService, actions.CreateJob, actions.CreatePod)
+REPORT_AGAIN = 60.0
 
 _log = logging.getLogger(__name__)
 
@@ -58,12 +60,16 @@ class Applier:
 
         """
         work = _Work(self, raw, snapshot)
-        events = (self._send_event(raw, event, snapshot) for event in plan.events)
-        acts = (work.act(action) for action in plan.actions)
-        results = await clients.in_parallel([*acts, *events])
+        made, done = await clients.in_parallel([_make(work, plan), self._do_the_rest(work, raw, plan)])
+        results = [*made, *done]
         refusal = next((one for one in results if isinstance(one, snap.Refusal)), None)
         waits = [one for one in results if isinstance(one, float)]
         return Outcome(refusal, min(waits, default=None))
+
+    async def _do_the_rest(self, work: "_Work", raw: Object, plan: actions.Plan) -> list["Result"]:
+        acts = (work.act(one) for one in plan.actions if not isinstance(one, MAKING))
+        events = (self._send_event(raw, event, work.snapshot) for event in plan.events)
+        return await clients.in_parallel([*acts, *events])
 
     async def write_status(self, raw: Object, snapshot: snap.Snapshot, new: status.Status) -> Object | None:
         """Write it if it differs in anything that is said; the resource afterwards, or None.
@@ -118,8 +124,20 @@ class Applier:
             _log.warning("event %s of %s not sent: %s", event.reason, metadata["name"], error)
 
 
+_WEBHOOK_SAYS_NO = " denied the request"
+"""In the API server's words for a webhook's refusal; its code is the webhook's choice, 400 without one."""
+
 Result = snap.Refusal | float | None
 """Of one act: a refusal, seconds after which to try again, or done."""
+
+
+async def _make(work: "_Work", plan: actions.Plan) -> list[Result]:
+    """The Service first: workers would find nobody without it, and a namesake's may be about to go."""
+    service = [await work.act(one) for one in plan.actions if isinstance(one, actions.EnsureService)]
+    if any(one is not None for one in service):
+        return service
+    others = [one for one in plan.actions if isinstance(one, actions.CreateJob | actions.CreatePod)]
+    return await clients.in_parallel(work.act(one) for one in others)
 
 
 class _Work:
@@ -130,7 +148,7 @@ class _Work:
         self._world = applier._world  # noqa: SLF001
         self._sinks = applier._sinks  # noqa: SLF001
         self._raw = raw
-        self._snapshot = snapshot
+        self.snapshot = snapshot
         self._key = (snapshot.namespace, snapshot.name)
         self._identity = identity.Identity(snapshot.namespace, snapshot.name, snapshot.uid)
 
@@ -141,24 +159,24 @@ class _Work:
                 return await self._create(clients.SERVICES, render_service.render(self._identity), None)
             case actions.CreateJob():
                 labels = self._raw["metadata"].get("labels") or {}
-                body = render_job.render(self._identity, self._snapshot.valid_spec, labels)
+                body = render_job.render(self._identity, self.snapshot.valid_spec, labels)
                 return await self._create(clients.JOBS, body, self._sinks.job)
             case actions.CreatePod(overlay):
                 return await self._create_pod(overlay)
             case actions.DeletePod(name, uid, grace):
                 return await self._delete(clients.PODS, name, uid, grace)
             case actions.DeleteJob(uid):
-                return await self._delete(clients.JOBS, self._snapshot.name, uid, None)
+                return await self._delete(clients.JOBS, self.snapshot.name, uid, None)
             case actions.DeleteSelf():
                 return await self._delete(
-                    clients.SPOT_TRAINING_JOBS, self._snapshot.name, self._snapshot.uid, None
+                    clients.SPOT_TRAINING_JOBS, self.snapshot.name, self.snapshot.uid, None
                 )
             case actions.SayGo(name, attempt_id):
                 body = {"metadata": {"annotations": {names.ANNOTATION_GO: attempt_id}}}
                 return await self._patch(clients.PODS, name, body, self._sinks.pod)
             case actions.SuspendJob(suspend):
                 body = {"spec": {"suspend": suspend}}
-                return await self._patch(clients.JOBS, self._snapshot.name, body, self._sinks.job)
+                return await self._patch(clients.JOBS, self.snapshot.name, body, self._sinks.job)
             case actions.ReportJob():
                 return await self._report(action)
 
@@ -168,10 +186,10 @@ class _Work:
             return 1.0
         mold = render_pod.Mold(
             job=self._identity,
-            wishes=self._snapshot.valid_spec,
+            wishes=self.snapshot.valid_spec,
             job_uid=job["metadata"]["uid"],
             template=job["spec"]["template"],
-            settings=self._snapshot.settings,
+            settings=self.snapshot.settings,
         )
         return await self._create(clients.PODS, render_pod.render(mold, overlay), self._sinks.pod)
 
@@ -180,7 +198,7 @@ class _Work:
     ) -> Result:
         try:
             answer = await self._client.request(
-                "POST", resource.path(self._snapshot.namespace), body=body, query=STRICT
+                "POST", resource.path(self.snapshot.namespace), body=body, query=STRICT
             )
         except errors.ConflictError:
             return await self._exists(resource, body, sink)
@@ -198,27 +216,28 @@ class _Work:
         """An object of that name is there: ours from an earlier try, a dying namesake's, or a stranger's."""
         name = body["metadata"]["name"]
         try:
-            found = await self._client.request("GET", resource.path(self._snapshot.namespace, name))
+            found = await self._client.request("GET", resource.path(self.snapshot.namespace, name))
         except errors.NotFoundError:
             return 0.5
-        if sink and resource is not clients.SERVICES:
+        seen_by_watch = names.LABEL_JOB in (found["metadata"].get("labels") or {})
+        if sink and seen_by_watch:
             sink(found)
         if _same_owner(found, body):
             return None
         if found["metadata"].get("deletionTimestamp") or _owner_kind(found) == _owner_kind(body):
             return 1.0
-        if resource is clients.JOBS:
+        if resource is clients.JOBS and seen_by_watch:
             return None  # the Job is in the cache now; the policy says NameConflict
         message = f"{body['kind']} {name} exists and is not this job's; delete or rename it"
-        return snap.Refusal(conditions.NAME_CONFLICT, message, self._snapshot.generation, permanent=False)
+        return snap.Refusal(conditions.NAME_CONFLICT, message, self.snapshot.generation, permanent=False)
 
     def _refusal(self, error: errors.RefusedError) -> Result:
-        """The server's own words. A 403 may pass (a quota gets room, a policy changes), the rest is final."""
-        waits = error.code == 403 and not _namespace_ends(error)
+        """The server's own words. A quota may get room and a policy may change; the rest is final."""
+        waits = (error.code == 403 or _WEBHOOK_SAYS_NO in error.message) and not _namespace_ends(error)
         reason = conditions.CREATION_REFUSED if waits else conditions.TEMPLATE_REJECTED
         if _namespace_ends(error):
             reason = conditions.NAMESPACE_TERMINATING
-        return snap.Refusal(reason, error.message[:1024], self._snapshot.generation, permanent=not waits)
+        return snap.Refusal(reason, error.message[:1024], self.snapshot.generation, permanent=not waits)
 
     async def _delete(self, resource: clients.Resource, name: str, uid: str, grace: int | None) -> Result:
         body: Object = {"preconditions": {"uid": uid}, "propagationPolicy": "Background"}
@@ -226,7 +245,7 @@ class _Work:
             body["gracePeriodSeconds"] = grace
         try:
             answer = await self._client.request(
-                "DELETE", resource.path(self._snapshot.namespace, name), body=body
+                "DELETE", resource.path(self.snapshot.namespace, name), body=body
             )
         except (errors.NotFoundError, errors.ConflictError):
             return None  # gone, or another of the same name
@@ -240,7 +259,7 @@ class _Work:
         try:
             answer = await self._client.request(
                 "PATCH",
-                resource.path(self._snapshot.namespace, name),
+                resource.path(self.snapshot.namespace, name),
                 body=body,
                 query=STRICT,
                 content_type=clients.MERGE_PATCH,
@@ -251,12 +270,16 @@ class _Work:
         return None
 
     async def _report(self, report: actions.ReportJob) -> Result:
-        path = clients.JOBS.path(self._snapshot.namespace, self._snapshot.name, "status")
-        body = {"status": _job_status(report, self._snapshot)}
+        path = clients.JOBS.path(self.snapshot.namespace, self.snapshot.name, "status")
+        body = {"status": _job_status(report, self.snapshot)}
         try:
             answer = await self._client.request("PATCH", path, body=body, content_type=clients.MERGE_PATCH)
         except errors.NotFoundError:
             return None
+        except errors.RefusedError as error:
+            # What other tools read of us. It is no reason to hold up the work.
+            _log.warning("%s/%s: the Job's status is refused: %s", *self._key, error)
+            return REPORT_AGAIN
         self._sinks.job(answer)
         return None
 
@@ -296,7 +319,7 @@ def _job_status(report: actions.ReportJob, snapshot: snap.Snapshot) -> Object:
 
 
 def _indexes(snapshot: snap.Snapshot) -> str:
-    workers = snapshot.valid_spec.workers
+    workers = snapshot.status.workers.desired  # as they were at the end; the spec may have changed since
     return "0" if workers == 1 else f"0-{workers - 1}"
 
 

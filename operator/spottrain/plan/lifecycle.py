@@ -94,6 +94,9 @@ def have_a_job(draft: drafts.Draft) -> bool:
     """There is one Job, ours, and the stock Job controller leaves it alone."""
     job = draft.snapshot.job
     if job is None:
+        refusal = draft.snapshot.refusal
+        if refusal is not None and refusal.reason == conditions.NAME_CONFLICT:
+            draft.condition(conditions.ACCEPTED, False, refusal.reason, refusal.message)
         draft.act(actions.EnsureService())
         draft.act(actions.CreateJob())
         return True

@@ -75,10 +75,13 @@ def create_missing(draft: drafts.Draft) -> None:
     if now.next_retry is not None and draft.snapshot.now < now.next_retry:
         draft.wake_at(now.next_retry)
         return
-    current = draft.snapshot.current
-    for index in range(draft.snapshot.valid_spec.workers):
-        if index not in current and _place_is_free(draft.snapshot, index):
-            draft.act(actions.CreatePod(overlay(draft.snapshot, index)))
+    current, workers = draft.snapshot.current, draft.snapshot.valid_spec.workers
+    missing = [index for index in range(workers) if index not in current]
+    wanted = [index for index in missing if _place_is_free(draft.snapshot, index)]
+    if wanted and not current:
+        draft.act(actions.EnsureService())  # somebody may have deleted it, and workers meet by its names
+    for index in wanted:
+        draft.act(actions.CreatePod(overlay(draft.snapshot, index)))
 
 
 def _place_is_free(snapshot: snap.Snapshot, index: int) -> bool:

@@ -90,10 +90,10 @@ def _running_condition(draft: drafts.Draft) -> None:
         draft.condition(conditions.RUNNING, True, conditions.ALL_WORKERS_RUN, "all workers run")
         return
     count = f"{now.workers.running} of {now.workers.desired} workers run"
-    if now.attempt == 0 or now.phase is status.Phase.SUSPENDED:
-        draft.condition(conditions.RUNNING, False, conditions.NOT_STARTED, "no worker runs")
-    elif snapshot.refusal is not None and not snapshot.refusal.permanent:
+    if snapshot.refusal is not None and not snapshot.refusal.permanent:
         draft.condition(conditions.RUNNING, False, conditions.CREATION_REFUSED, snapshot.refusal.message)
+    elif now.attempt == 0 or now.phase is status.Phase.SUSPENDED:
+        draft.condition(conditions.RUNNING, False, conditions.NOT_STARTED, "no worker runs")
     elif now.next_retry is not None and snapshot.now < now.next_retry:
         draft.condition(conditions.RUNNING, False, conditions.BACKING_OFF, _why_later(now))
     elif any(not pod.ended for pod in snapshot.older) and not _just_begun(draft):
@@ -134,7 +134,7 @@ def _floor_condition(draft: drafts.Draft) -> None:
 def _mirror(draft: drafts.Draft) -> None:
     """Our Job shows what tools expect of a Job; while suspended it has no start time."""
     snapshot, job = draft.snapshot, draft.snapshot.job
-    if job is None or not job.ours or draft.status.attempt == 0 or draft.changes_job:
+    if job is None or not job.ours or job.finished or draft.status.attempt == 0 or draft.changes_job:
         return
     living = [pod for pod in snapshot.pods if not pod.ended]
     active = [pod for pod in living if pod.deleting is None]

@@ -484,3 +484,22 @@ def test_a_server_that_drops_managed_by_is_said_to_be_unsupported_and_left() -> 
     accepted = conditions.find(cluster.status.conditions, conditions.ACCEPTED)
     assert accepted is not None
     assert accepted.reason == "UnsupportedCluster"
+
+
+def test_every_attempt_sees_to_its_service_which_somebody_may_have_deleted() -> None:
+    cluster = virtual.Cluster().running()
+    cluster.done.clear()
+    cluster.evict("tr-1-1")
+    cluster.recovered()
+    assert cluster.done.count(actions.EnsureService()) == 1
+
+
+def test_a_job_that_somebody_else_has_closed_is_reported_on_no_more() -> None:
+    cluster = virtual.Cluster().running()
+    assert cluster.job is not None
+    cluster.job = dataclasses.replace(cluster.job, finished=True)
+    cluster.done.clear()
+    cluster.evict("tr-1-1")
+    cluster.recovered()
+    assert not [one for one in cluster.done if isinstance(one, actions.ReportJob)]
+    assert cluster.status.phase is status.Phase.RUNNING

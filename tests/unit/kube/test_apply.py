@@ -1,0 +1,216 @@
+"""Plans against a small API server: what is there already, what is refused, what is somebody else's."""
+
+import collections.abc as cabc
+import dataclasses
+import json
+from typing import Any
+
+from aiohttp import web
+
+from spottrain.api import conditions, spec, status
+from spottrain.kube import apply
+from spottrain.plan import actions, decide
+from spottrain.plan import snapshot as snap
+from tests.unit.kube import local, test_observe
+from tests.unit.plan import virtual
+
+Object = dict[str, Any]
+RAW: Object = {"metadata": {"namespace": "t", "name": "tr", "uid": "u", "resourceVersion": "1"}}
+START = (actions.EnsureService(), actions.CreateJob())
+
+
+class Api:
+    """Objects by path: POST refuses a name that is taken, GET and DELETE find what is there."""
+
+    def __init__(self, **answers: web.Response) -> None:
+        self.objects: dict[str, Object] = {}
+        self.requests: list[str] = []
+        self._answers = answers
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        plural = request.path.split("/namespaces/t/")[-1].split("/")[0]
+        self.requests.append(f"{request.method} {plural}")
+        if f"{request.method}_{plural}" in self._answers:
+            return self._answers[f"{request.method}_{plural}"]
+        if request.method == "POST":
+            body = await request.json()
+            path = f"{request.path}/{body['metadata']['name']}"
+            if path in self.objects:
+                return local.refused(409, "exists")
+            self.objects[path] = body
+            body["metadata"] |= {"uid": f"u{len(self.objects)}", "resourceVersion": "7"}
+            return web.json_response(body)
+        found = self.objects.get(request.path)
+        return local.refused(404) if found is None else web.json_response(found)
+
+    def put(self, plural: str, name: str, owner: str = "", labels: Object | None = None) -> None:
+        """Somebody else's object, or that of the job with the UID `owner`."""
+        prefix = {"services": "/api/v1", "jobs": "/apis/batch/v1", "pods": "/api/v1"}[plural]
+        owners = (
+            [{"kind": "SpotTrainingJob", "name": "tr", "uid": owner, "controller": True}] if owner else []
+        )
+        metadata = {
+            "namespace": "t",
+            "name": name,
+            "uid": "x",
+            "resourceVersion": "3",
+            "labels": labels or {},
+        }
+        path = f"{prefix}/namespaces/t/{plural}/{name}"
+        self.objects[path] = {"metadata": {**metadata, "ownerReferences": owners}, "spec": {}}
+
+
+Story = cabc.Callable[["Bench"], cabc.Awaitable[None]]
+
+
+@dataclasses.dataclass
+class Bench:
+    """An applier, the server, and what it learnt from it."""
+
+    api: Api
+    applier: apply.Applier
+    learnt: list[str]
+
+    async def carry_out(self, *acts: actions.Action, **changes: Any) -> apply.Outcome:
+        snapshot = dataclasses.replace(virtual.Cluster().snapshot(), **changes)
+        return await self.applier.carry_out(RAW, snapshot, actions.Plan(status.Status(), acts))
+
+
+def play(api: Api, story: Story) -> None:
+    async def body() -> None:
+        async with local.server(api.answer) as client:
+            learnt: list[str] = []
+
+            def learn(raw: Object) -> None:
+                learnt.append(raw["metadata"]["name"])
+
+            applier = apply.Applier(client, test_observe.world(client), apply.Sinks(pod=learn, job=learn))
+            await story(Bench(api, applier, learnt))
+
+    local.run(body())
+
+
+def test_the_job_is_not_made_before_its_service_is_the_jobs_own() -> None:
+    """A deleted namesake's Service is about to go, and nobody would make another once the Job is there."""
+    api = Api()
+    api.put("services", "tr", owner="deleted")
+
+    async def story(bench: Bench) -> None:
+        outcome = await bench.carry_out(*START)
+        assert (outcome.refusal, outcome.again) == (None, 1.0)
+        assert "POST jobs" not in api.requests
+        api.objects.clear()
+        assert await bench.carry_out(*START) == apply.Outcome()
+        assert "POST jobs" in api.requests
+
+    play(api, story)
+
+
+def test_a_strangers_service_is_a_name_conflict_and_stops_what_would_need_it() -> None:
+    api = Api()
+    api.put("services", "tr")
+
+    async def story(bench: Bench) -> None:
+        refusal = (await bench.carry_out(*START)).refusal
+        assert refusal is not None
+        assert (refusal.reason, refusal.permanent) == (conditions.NAME_CONFLICT, False)
+        assert refusal.message == "Service tr exists and is not this job's; delete or rename it"
+        assert "POST jobs" not in api.requests
+
+    play(api, story)
+
+
+def test_a_strangers_job_is_a_name_conflict_and_never_in_the_cache() -> None:
+    """Our watch sees only Jobs with our label: nobody would tell when this one goes."""
+    api = Api()
+    api.put("jobs", "tr")
+
+    async def story(bench: Bench) -> None:
+        refusal = (await bench.carry_out(*START)).refusal
+        assert refusal is not None
+        assert (refusal.reason, refusal.permanent) == (conditions.NAME_CONFLICT, False)
+        assert bench.learnt == []
+
+    play(api, story)
+
+
+def test_a_job_from_an_earlier_try_is_learnt() -> None:
+    api = Api()
+    api.put("jobs", "tr", owner="u", labels={"spottrain.dev/job": "tr"})
+
+    async def story(bench: Bench) -> None:
+        assert await bench.carry_out(*START) == apply.Outcome()
+        assert bench.learnt == ["tr"]
+
+    play(api, story)
+
+
+def test_deletions_do_not_wait_for_the_service() -> None:
+    api = Api()
+    api.put("services", "tr")
+
+    async def story(bench: Bench) -> None:
+        await bench.carry_out(actions.EnsureService(), actions.DeletePod("tr-0-1", "p", 10))
+        assert "DELETE pods" in api.requests
+
+    play(api, story)
+
+
+def test_a_report_that_the_server_refuses_holds_up_nothing() -> None:
+    """Somebody else has closed our Job: its status is for other tools, the work goes on."""
+    api = Api(PATCH_jobs=local.refused(422, "field is immutable"))
+
+    async def story(bench: Bench) -> None:
+        outcome = await bench.carry_out(actions.ReportJob(1, 1, 0, 0, 0))
+        assert (outcome.refusal, outcome.again) == (None, apply.REPORT_AGAIN)
+
+    play(api, story)
+
+
+def test_a_webhooks_no_may_become_a_yes() -> None:
+    """Policies change, and a webhook that names no code of its own answers 400."""
+    words = 'admission webhook "validate.example" denied the request: no GPUs today'
+
+    async def story(bench: Bench) -> None:
+        refusal = (await bench.carry_out(*START)).refusal
+        assert refusal is not None
+        assert (refusal.reason, refusal.permanent) == (conditions.CREATION_REFUSED, False)
+
+    play(Api(POST_jobs=local.refused(400, words)), story)
+
+
+def test_completed_indexes_are_those_that_ran_though_the_spec_was_edited_since() -> None:
+    sent: list[Object] = []
+
+    class Patched(Api):
+        async def answer(self, request: web.Request) -> web.StreamResponse:
+            sent.append(json.loads(await request.text()))
+            return await super().answer(request)
+
+    async def story(bench: Bench) -> None:
+        report = actions.ReportJob(0, 0, 0, 3, 0, outcome="Complete")
+        done = status.Status(workers=status.Workers(desired=3))
+        await bench.carry_out(report, status=done, spec=spec.InvalidSpecError("edited"))
+        assert sent[0]["status"]["completedIndexes"] == "0-2"
+
+    play(Patched(), story)
+
+
+def _decided(**changes: Any) -> status.Status:
+    return decide.decide(dataclasses.replace(virtual.Cluster().snapshot(), **changes)).status
+
+
+def test_a_refusal_of_the_very_first_object_is_told() -> None:
+    refusal = snap.Refusal(
+        conditions.CREATION_REFUSED, "exceeded quota: count/jobs.batch", 1, permanent=False
+    )
+    running = conditions.find(_decided(refusal=refusal).conditions, conditions.RUNNING)
+    assert running is not None
+    assert (running.reason, running.message) == (conditions.CREATION_REFUSED, refusal.message)
+
+
+def test_a_name_conflict_before_there_is_a_job_is_told_in_accepted() -> None:
+    refusal = snap.Refusal(conditions.NAME_CONFLICT, "Service tr exists", 1, permanent=False)
+    accepted = conditions.find(_decided(refusal=refusal).conditions, conditions.ACCEPTED)
+    assert accepted is not None
+    assert (accepted.status, accepted.reason) == (False, conditions.NAME_CONFLICT)
