@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lab import process
+from lab import controlplane, process
 from lab.api import Api
 from lab.state import State
 
@@ -46,6 +46,7 @@ def start(state: State) -> None:
         ],
         log=state.log / f"{NAME}.log",
         pid_file=state.pids / NAME,
+        env=controlplane.FEWER_COLLECTIONS,
     )
 
 
