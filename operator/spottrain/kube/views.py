@@ -10,6 +10,10 @@ from spottrain.plan import snapshot as snap
 
 Object = dict[str, Any]
 
+MOST_STEPS = 2**63 - 1
+"""What the status can hold (int64)."""
+LONGEST_CAUSE = 64
+
 
 def pod(raw: Object) -> snap.Pod:
     """A worker's pod, made by us (`is_worker` holds)."""
@@ -103,12 +107,18 @@ def _exit(status: Object) -> snap.Exit | None:
 def _words(status: Object) -> snap.Words | None:
     """What the library wrote as termination message. Any other program's text is no word of ours."""
     for end in _terminated(status):
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, RecursionError):
             said = json.loads(end.get("message") or "")
             if isinstance(said, dict) and said.get("spottrain") == 1:
-                step = said.get("step")
-                return snap.Words(str(said.get("state", "")), step if isinstance(step, int) else None)
+                return snap.Words(str(said.get("state", "")), _step(said.get("step")))
     return None
+
+
+def _step(said: Any) -> int | None:
+    """A step that the status may hold; the message is the user's program's, and may say anything."""
+    if not isinstance(said, int) or isinstance(said, bool) or not 0 <= said <= MOST_STEPS:
+        return None
+    return said
 
 
 def node(raw: Object, settings: snap.Settings) -> snap.Node:
@@ -153,9 +163,11 @@ def _notice(raw: Object) -> tuple[str, dt.datetime | None]:
 
 def _annotated(text: str) -> tuple[str, dt.datetime | None]:
     """A malformed annotation is a notice all the same: someone took the trouble to set it."""
-    with contextlib.suppress(ValueError, TypeError, AttributeError):
+    with contextlib.suppress(ValueError, TypeError, AttributeError, OverflowError, RecursionError):
         said = json.loads(text)
-        return str(said.get("cause") or "notice"), duration.optional_time(said.get("deadline"))
+        return str(said.get("cause") or "notice")[:LONGEST_CAUSE], duration.optional_time(
+            said.get("deadline")
+        )
     return "notice", None
 
 

@@ -41,6 +41,17 @@ def test_another_programs_last_word_is_none_of_ours() -> None:
         assert views.pod(pod(ended(1, text))).said is None
 
 
+def test_no_last_word_of_a_program_can_harm_the_operator() -> None:
+    """Nesting as deep as the message is long breaks the parser, and with it every job of the cluster."""
+    assert views.pod(pod(ended(1, "[" * 4096))).said is None
+
+
+def test_a_step_that_the_status_cannot_hold_is_none() -> None:
+    for step in ("-1", str(2**63), "true", "1.5", '"7"'):
+        view = views.pod(pod(ended(75, f'{{"spottrain": 1, "state": "preempted", "step": {step}}}')))
+        assert view.said == snap.Words("preempted", None)
+
+
 def test_a_deleted_pods_grace_is_that_of_its_deletion() -> None:
     view = views.pod(pod(deletionTimestamp="2026-01-01T00:00:30Z", deletionGracePeriodSeconds=10))
     assert (view.grace, view.deleting is not None) == (10.0, True)
@@ -90,7 +101,7 @@ def test_our_agents_mark_gives_cause_and_deadline() -> None:
 
 
 def test_a_malformed_mark_is_a_notice_all_the_same() -> None:
-    for text in ("yes", "[]", '{"deadline": 5}', '{"deadline": "soon"}'):
+    for text in ("yes", "[]", '{"deadline": 5}', '{"deadline": "soon"}', "[" * 9999):
         view = views.node(node(metadata={"annotations": {"spottrain.dev/reclaim": text}}), snap.Settings())
         assert view.notice == "notice"
         assert view.deadline is None
