@@ -178,7 +178,8 @@ def _lean(session: aiohttp.ClientSession) -> aiohttp.ClientSession:
 
 async def _read(response: aiohttp.ClientResponse) -> str:
     try:
-        return await response.text()
+        # A log may hold anything, and may have been cut in the middle of a character.
+        return await response.text(encoding="utf-8", errors="replace")
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         raise errors.UnreachableError(f"the answer broke off: {error!r}") from error
 

@@ -12,7 +12,9 @@ from spottrain.kube import errors
 Object = dict[str, Any]
 
 LINES = 15
-BYTES = 1500
+READ_BYTES = 65536
+"""The server cuts behind these, so they must hold the lines whole: the reason is in the last one."""
+CHARACTERS = 1500
 KEPT = 512
 AT_ONCE = 4
 
@@ -53,20 +55,21 @@ class Tails:
     async def _fetch(self, raw: Object) -> None:
         metadata = raw["metadata"]
         path = clients.PODS.path(metadata["namespace"], metadata["name"], "log")
-        query = {"tailLines": str(LINES), "limitBytes": str(BYTES), "container": _failed_container(raw)}
+        query = {"tailLines": str(LINES), "limitBytes": str(READ_BYTES), "container": _failed_container(raw)}
         try:
             async with self._room:
                 text = await self._client.text(path, query)
         except errors.KubeError as error:
             _log.info("log of %s/%s: %s", metadata["namespace"], metadata["name"], error)
             return
-        self._known[metadata["uid"]] = text.strip()
+        self._known[metadata["uid"]] = text.strip()[-CHARACTERS:]
         self._read(raw)
 
 
 def _failed_container(raw: Object) -> str:
     """The first that ended badly; else the pod's first."""
-    for one in raw["status"].get("containerStatuses") or ():
+    status = raw["status"]
+    for one in (*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())):
         if (one.get("state") or {}).get("terminated", {}).get("exitCode"):
             return str(one["name"])
     return str(raw["spec"]["containers"][0]["name"])
