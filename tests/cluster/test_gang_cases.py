@@ -1,6 +1,7 @@
 """More faults that other people met: nodes that vanish, replacements, early losses, foreign objects."""
 
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -338,3 +339,35 @@ def test_two_gangs_that_hold_half_of_the_room_each_give_way(job: play.Job, api: 
         )
         loser = other if job.status()["phase"] == "Running" else job
         assert loser.status()["failures"] == loser.status()["reclaims"] == 0
+
+
+@pytest.mark.slow
+def test_a1_reclaims_do_not_slow_down_later_replacements(job: play.Job, api: Api) -> None:
+    """Six rounds, each replaced within 30 s and none later than the first by more than the noise."""
+    with play.machines(api, {"name": "a1-1", "labels": {"case": "a1"}}):
+        job.applied(on("a1", workers=3, maxFailures=0))
+        seconds = []
+        for attempt in range(1, 7):
+            job.wait_running(attempt)
+            begun = time.monotonic()
+            job.reclaim(f"tr-1-{attempt}")
+            job.wait("the replacement", lambda n=attempt: f"tr-1-{n + 1}" in job.pods(), seconds=30)
+            seconds.append(time.monotonic() - begun)
+        assert (job.status()["reclaims"], job.status()["failures"]) == (6, 0)
+        assert seconds[-1] < seconds[0] + 5
+
+
+@pytest.mark.slow
+def test_a1_crashes_in_a_row_are_spaced_out(job: play.Job, api: Api) -> None:
+    """The control: a program that fails at once is tried again after ever longer pauses."""
+    with play.machines(api, {"name": "a1-2", "labels": {"case": "a1"}}):
+        job.applied(on("a1", workers=1, maxFailures=20))
+        gaps = []
+        for attempt in range(1, 6):
+            job.wait_running(attempt, seconds=90)
+            begun = time.monotonic()
+            job.crash(f"tr-0-{attempt}")
+            job.wait("the next", lambda n=attempt: f"tr-0-{n + 1}" in job.pods(), seconds=120)
+            gaps.append(time.monotonic() - begun)
+        assert gaps == sorted(gaps)
+        assert gaps[-1] >= 30
