@@ -95,21 +95,17 @@ class Operator:
             await self._sweep_once()
 
     async def _sweep_once(self) -> None:
-        found: dict[reflector.Key, Object] = {}
+        items: list[Object] = []
+        versions: list[int] = []
         for place in self.settings.namespaces or ("",):
             try:
                 answer = await self._client.request("GET", clients.SPOT_TRAINING_JOBS.path(place))
             except errors.KubeError as error:
                 _log.warning("sweep: %s", error)
                 return
-            found |= {reflector.key_of(raw): raw for raw in answer["items"]}
-        for key in self.work.jobs.keys():  # noqa: SIM118 - not a mapping
-            known = self.work.jobs.get(key)
-            if key not in found and known is not None:
-                self.work.jobs.remove(key, known["metadata"]["uid"])
-                self.work.queue.add(key)
-        for key, raw in found.items():
-            self.work.jobs.put(raw)
+            items += answer["items"]
+            versions.append(int(answer["metadata"]["resourceVersion"]))
+        for key in self.work.jobs.replace(items, min(versions)):
             self.work.queue.add(key)
 
     async def synced(self) -> None:

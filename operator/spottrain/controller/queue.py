@@ -32,10 +32,14 @@ class Queue:
             heapq.heappush(self._heap, (due, key))
             self._changed.set()
 
-    def fail(self, key: Key) -> float:
-        """The pass failed: ask for another after a doubling, jittered pause, which is returned."""
+    def fail(self, key: Key, at_least: float = 0.0) -> float:
+        """The pass failed: ask for another after a doubling, jittered pause, which is returned.
+
+        `at_least` is how long the server itself wants us to wait, in seconds.
+        """
         count = self._failures[key] = self._failures.get(key, 0) + 1
         pause = min(FIRST_PAUSE * 2.0 ** (count - 1), LONGEST_PAUSE) * random.uniform(0.5, 1.0)  # noqa: S311
+        pause = max(pause, at_least)
         self.add(key, pause)
         return pause
 

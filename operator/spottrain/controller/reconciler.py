@@ -1,6 +1,7 @@
 """One pass over one job, and the workers that make them."""
 
 import asyncio
+import collections
 import collections.abc as cabc
 import logging
 import secrets
@@ -15,38 +16,58 @@ from spottrain.plan import snapshot as snap
 
 Object = dict[str, Any]
 WORKERS = 16
+GONE_KEPT = 4096
 
 _log = logging.getLogger(__name__)
 
 
 class Jobs:
-    """The SpotTrainingJobs as kopf's events, the sweep's lists and our own writes have shown them."""
+    """The SpotTrainingJobs as kopf's events, the sweep's lists and our own writes have shown them.
+
+    The three arrive in no order. What a resource version says of it holds across namesakes too: one sequence
+    counts all objects of a kind (KEP-5504).
+    """
 
     def __init__(self) -> None:
         self._by_key: dict[reflector.Key, Object] = {}
+        self._gone: collections.OrderedDict[str, None] = collections.OrderedDict()
 
     def put(self, raw: Object) -> bool:
         """Take in a state unless a newer one is known; returns whether it was taken."""
         key = reflector.key_of(raw)
         known = self._by_key.get(key)
-        if known is not None and not reflector.newer(raw, known):
+        if raw["metadata"]["uid"] in self._gone or (known is not None and _version(raw) <= _version(known)):
             return False
         self._by_key[key] = raw
         return True
 
     def remove(self, key: reflector.Key, uid: str) -> None:
-        """It is gone, unless a namesake has taken its place already."""
+        """It is gone for good. A namesake that has taken its place already stays."""
+        self._gone[uid] = None
+        while len(self._gone) > GONE_KEPT:
+            self._gone.popitem(last=False)
         known = self._by_key.get(key)
         if known is not None and known["metadata"]["uid"] == uid:
             del self._by_key[key]
+
+    def replace(self, listed: cabc.Iterable[Object], version: int) -> set[reflector.Key]:
+        """Take in a list of all jobs as they were at that version; returns every key that was or is known."""
+        found = {reflector.key_of(raw): raw for raw in listed}
+        absent = {key: raw for key, raw in self._by_key.items() if key not in found}
+        for key, raw in absent.items():
+            if _version(raw) <= version:  # a newer one was made while the list was under way
+                self.remove(key, raw["metadata"]["uid"])
+        for raw in found.values():
+            self.put(raw)
+        return absent.keys() | found.keys()
 
     def get(self, key: reflector.Key) -> Object | None:
         """The job's newest known state."""
         return self._by_key.get(key)
 
-    def keys(self) -> list[reflector.Key]:
-        """All of them."""
-        return list(self._by_key)
+
+def _version(raw: Object) -> int:
+    return int(raw["metadata"]["resourceVersion"])
 
 
 class Reconciler:
@@ -66,7 +87,8 @@ class Reconciler:
         self._applier = applier
         self._settings = settings
         self._metrics = metrics
-        self._refusals: dict[reflector.Key, snap.Refusal] = {}
+        self._refusals: dict[reflector.Key, tuple[str, snap.Refusal]] = {}
+        """With the UID of the job that was refused: a namesake's may be accepted."""
 
     async def run(self, ready: cabc.Awaitable[None]) -> None:
         """Work until cancelled; nothing is decided before every cache is filled."""
@@ -86,7 +108,8 @@ class Reconciler:
                 self.queue.fail(key)
             except errors.KubeError as error:
                 self._metrics.passed("error")
-                _log.warning("%s/%s: %s; again in %.1f s", *key, error, self.queue.fail(key))
+                pause = self.queue.fail(key, at_least=error.retry_after or 0.0)
+                _log.warning("%s/%s: %s; again in %.1f s", *key, error, pause)
             except Exception:  # noqa: BLE001
                 # The one place where anything may surface: it is counted, logged whole and tried again.
                 self._metrics.passed("error")
@@ -104,7 +127,7 @@ class Reconciler:
             now=clock.now(),
             fresh_id=secrets.token_hex(8),
             settings=self._settings,
-            refusal=self._refusals.get(key),
+            refusal=self._refusal(key, raw["metadata"]["uid"]),
         )
         await self._world.look_for_absent_nodes(key)
         snapshot = self._world.snapshot(raw, moment)
@@ -120,30 +143,36 @@ class Reconciler:
     def _plan_next(
         self, key: reflector.Key, snapshot: snap.Snapshot, plan: actions.Plan, outcome: apply.Outcome
     ) -> None:
-        if outcome.refusal is not None and not _same(outcome.refusal, snapshot.refusal):
-            self.queue.add(key)  # so that its words get into the status
-        elif outcome.refusal is not None and not outcome.refusal.permanent:
-            self.queue.fail(key)
-            return
-        self.queue.succeed(key)
         waits = [one for one in (plan.wake, outcome.again) if one is not None]
-        if plan.status != snapshot.status:
-            waits.append(0.0)  # an intent may have been recorded; its own event brings nothing new
+        news = outcome.refusal is not None and not _same(outcome.refusal, snapshot.refusal)
+        if news:
+            waits.append(0.0)  # so that its words get into the status
+        if outcome.refusal is not None and not outcome.refusal.permanent and not news:
+            self.queue.fail(key)  # its words, and so the status, may differ each time
+        else:
+            self.queue.succeed(key)
+            if plan.status != snapshot.status:
+                waits.append(0.0)  # an intent may have been recorded; its own event brings nothing new
         if waits:
             self.queue.add(key, min(waits))
 
     def _remember(self, key: reflector.Key, snapshot: snap.Snapshot, outcome: apply.Outcome) -> None:
         """A refusal stands until the spec changes, or until a create goes through."""
         if outcome.refusal is not None:
-            self._refusals[key] = outcome.refusal
+            self._refusals[key] = (snapshot.uid, outcome.refusal)
         elif snapshot.refusal is not None and not (
             snapshot.refusal.permanent and snapshot.refusal.generation == snapshot.generation
         ):
             self._refusals.pop(key, None)
             self.queue.add(key)
 
+    def _refusal(self, key: reflector.Key, uid: str) -> snap.Refusal | None:
+        refused, refusal = self._refusals.get(key, ("", None))
+        return refusal if refused == uid else None
+
     def _forget(self, key: reflector.Key) -> None:
         self._refusals.pop(key, None)
+        self.queue.succeed(key)
         self._world.pods.forget(key)
         self._metrics.forget(*key)
 

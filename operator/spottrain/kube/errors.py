@@ -15,7 +15,9 @@ import json
 
 
 class KubeError(Exception):
-    """Any of them."""
+    """Any of them. `retry_after` is how many seconds the server wants us to wait (429, 503), if it said."""
+
+    retry_after: float | None = None
 
 
 class UnreachableError(KubeError):

@@ -78,3 +78,11 @@ def test_pauses_after_failures_double_and_success_resets_them() -> None:
         assert work.fail(A) <= queue.FIRST_PAUSE
 
     run(body())
+
+
+def test_a_pause_is_never_shorter_than_the_server_wishes() -> None:
+    async def body() -> None:
+        work = queue.Queue()
+        assert work.fail(A, at_least=5.0) == 5.0
+
+    run(body())
