@@ -116,14 +116,14 @@ def _verdicts(snapshot: snap.Snapshot) -> list[attempts.Loss]:
     verdicts = [attempts.Loss(index, loss.classify(pod, snapshot), pod) for index, pod in current.items()]
     if snapshot.status.attempt > 0 and snapshot.status.created_attempt == snapshot.status.attempt:
         absent = set(range(snapshot.valid_spec.workers)) - current.keys()
-        verdicts += [_absent(snapshot, index) for index in sorted(absent)]
+        departed = [pod for pod in snapshot.departed if pod.attempt_id == snapshot.status.attempt_id]
+        last = {pod.index: pod for pod in departed}
+        verdicts += [_absent(snapshot, index, last.get(index)) for index in sorted(absent)]
     return verdicts
 
 
-def _absent(snapshot: snap.Snapshot, index: int) -> attempts.Loss:
-    now = snapshot.status
-    last = [one for one in snapshot.departed if (one.index, one.attempt_id) == (index, now.attempt_id)]
-    pod = last[-1] if last else None
+def _absent(snapshot: snap.Snapshot, index: int, pod: snap.Pod | None) -> attempts.Loss:
+    """The verdict on a worker that is gone: by its pod as it was last seen, if anybody remembers it."""
     verdict = loss.classify(pod, snapshot) if pod else loss.Verdict(loss.Fate.ALIVE)
     if verdict.fate in {loss.Fate.ALIVE, loss.Fate.DOOMED}:
         verdict = loss.Verdict(loss.Fate.RECLAIMED, loss.POD_VANISHED, f"worker {index}'s pod is gone")

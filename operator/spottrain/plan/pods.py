@@ -1,5 +1,6 @@
 """Pods as places of work: ending those of older attempts, creating those of the current one."""
 
+import dataclasses
 import datetime as dt
 
 from spottrain.api import conditions, status
@@ -75,32 +76,33 @@ def create_missing(draft: drafts.Draft) -> None:
     if now.next_retry is not None and draft.snapshot.now < now.next_retry:
         draft.wake_at(now.next_retry)
         return
-    current, workers = draft.snapshot.current, draft.snapshot.valid_spec.workers
-    missing = [index for index in range(workers) if index not in current]
-    wanted = [index for index in missing if _place_is_free(draft.snapshot, index)]
-    if wanted and not current:
+    snapshot = draft.snapshot
+    taken = snapshot.current.keys() | _held_places(snapshot)
+    wanted = [index for index in range(snapshot.valid_spec.workers) if index not in taken]
+    if wanted and not snapshot.current:
         draft.act(actions.EnsureService())  # somebody may have deleted it, and workers meet by its names
-    for index in wanted:
-        draft.act(actions.CreatePod(overlay(draft.snapshot, index)))
+    for overlay in _overlays(snapshot, wanted):
+        draft.act(actions.CreatePod(overlay))
 
 
-def _place_is_free(snapshot: snap.Snapshot, index: int) -> bool:
-    living = [pod for pod in snapshot.older if pod.index == index and not pod.ended]
-    return all(snapshot.leaving(pod) for pod in living)
+def _held_places(snapshot: snap.Snapshot) -> set[int]:
+    """The indexes whose worker of an older attempt still has its place, and keeps it until it ends."""
+    return {pod.index for pod in snapshot.older if not pod.ended and not snapshot.leaving(pod)}
 
 
-def overlay(snapshot: snap.Snapshot, index: int) -> actions.Overlay:
-    """What the next pod of an index gets, from what is known now."""
-    now = snapshot.status
-    return actions.Overlay(
-        index=index,
+def _overlays(snapshot: snap.Snapshot, indexes: list[int]) -> list[actions.Overlay]:
+    """What the next pods of these indexes get, from what is known now; worked out once for all."""
+    now, floor = snapshot.status, snapshot.valid_spec.spot.floor
+    common = actions.Overlay(
+        index=0,
         attempt=now.attempt,
         attempt_id=now.attempt_id,
-        floor=index < snapshot.valid_spec.spot.floor,
+        floor=False,
         grace=grace.grace(snapshot).seconds,
         avoid=tuple(sorted(_shunned(snapshot) | _suspects(snapshot))),
         go=all(pod.ended for pod in snapshot.older),
     )
+    return [dataclasses.replace(common, index=index, floor=index < floor) for index in indexes]
 
 
 def _shunned(snapshot: snap.Snapshot) -> set[str]:
