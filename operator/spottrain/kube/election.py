@@ -28,11 +28,14 @@ class LeadershipLostError(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Seat:
-    """The Lease that is fought for, and the name of the candidate."""
+    """The Lease that is fought for, the name of the candidate, and how long things take, in seconds."""
 
     namespace: str
     name: str
     identity: str
+    duration: float = DURATION
+    renew_deadline: float = RENEW_DEADLINE
+    retry: float = RETRY
 
 
 class Election:
@@ -44,35 +47,43 @@ class Election:
         self._seen_version = ""
         self._seen_at = 0.0
         self.leading = False
+        self.renewed = 0.0
+        """Monotonic seconds: when the last renewal that went through was asked for. Others time the Lease
+        from its change, which is before our answer comes."""
 
     async def win(self) -> None:
         """Return as the leader, however long that takes."""
-        while not await self._try():  # noqa: ASYNC110 - another process's doing is waited for
-            await asyncio.sleep(RETRY)
-        self.leading = True
+        while not self.leading:
+            begun = _monotonic()
+            taken = await self._try()
+            self.renewed = begun
+            self.leading = taken and not self._run_out()
+            if not self.leading:
+                await asyncio.sleep(self._seat.retry)
         _log.info("%s leads", self._seat.identity)
 
     async def hold(self) -> None:
         """Renew until cancelled.
 
         Raises:
-            LeadershipLostError: not renewed for RENEW_DEADLINE seconds.
+            LeadershipLostError: not renewed for the seat's `renew_deadline`.
 
         """
-        loop = asyncio.get_running_loop()
-        renewed = loop.time()
         while True:
-            await asyncio.sleep(RETRY)
-            begun = loop.time()
+            await asyncio.sleep(self._seat.retry)
+            begun = _monotonic()
             try:
-                async with asyncio.timeout(RENEW_DEADLINE - (begun - renewed)):
+                async with asyncio.timeout_at(self.renewed + self._seat.renew_deadline):
                     if await self._try():
-                        renewed = begun
+                        self.renewed = begun
             except TimeoutError:
                 _log.warning("no answer to a renewal of the Lease")
-            if loop.time() - renewed >= RENEW_DEADLINE:
+            if self._run_out():
                 self.leading = False
                 raise LeadershipLostError(f"the Lease {self._seat.name} was not renewed in time")
+
+    def _run_out(self) -> bool:
+        return _monotonic() - self.renewed >= self._seat.renew_deadline
 
     async def resign(self) -> None:
         """Give the Lease up, so that the next one need not wait for it to run out."""
@@ -105,11 +116,11 @@ class Election:
 
     def _free(self, lease: Object) -> bool:
         holder = lease["spec"].get("holderIdentity")
-        now = asyncio.get_running_loop().time()
+        now = _monotonic()
         version = lease["metadata"]["resourceVersion"]
         if version != self._seen_version:
             self._seen_version, self._seen_at = version, now
-        duration = lease["spec"].get("leaseDurationSeconds") or DURATION
+        duration = lease["spec"].get("leaseDurationSeconds") or self._seat.duration
         return holder in {"", None, self._seat.identity} or now - self._seen_at >= duration
 
     def _path(self, name: str = "") -> str:
@@ -127,7 +138,7 @@ class Election:
             "metadata": {"name": self._seat.name, "namespace": self._seat.namespace},
             "spec": {
                 "holderIdentity": self._seat.identity,
-                "leaseDurationSeconds": int(DURATION),
+                "leaseDurationSeconds": int(self._seat.duration),
                 "acquireTime": now,
                 "renewTime": now,
                 "leaseTransitions": 0,
@@ -140,8 +151,12 @@ class Election:
         now, spec = _micro_time(), dict(lease["spec"])
         if spec.get("holderIdentity") != holder:
             spec |= {"acquireTime": now, "leaseTransitions": (spec.get("leaseTransitions") or 0) + 1}
-        spec |= {"holderIdentity": holder, "renewTime": now, "leaseDurationSeconds": int(DURATION)}
+        spec |= {"holderIdentity": holder, "renewTime": now, "leaseDurationSeconds": int(self._seat.duration)}
         await self._client.request("PUT", self._path(self._seat.name), body={**lease, "spec": spec})
+
+
+def _monotonic() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _micro_time() -> str:
