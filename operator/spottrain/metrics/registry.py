@@ -1,5 +1,6 @@
 """The operator's metrics and how they follow from a job's status before and after a pass."""
 
+import contextlib
 import dataclasses
 import datetime as dt
 
@@ -118,12 +119,12 @@ class Metrics:
     def forget(self, namespace: str, name: str) -> None:
         """The job is gone, and its series with it."""
         for capacity in ("spot", "on-demand", "unknown"):
-            self._remove(self._workers, (namespace, name, capacity))
-        self._remove(self._wanted, (namespace, name))
-        self._remove(self._shortfall, (namespace, name))
+            _remove(self._workers, namespace, name, capacity)
+        _remove(self._wanted, namespace, name)
+        _remove(self._shortfall, namespace, name)
 
-    @staticmethod
-    def _remove(gauge: prometheus.Gauge, labels: tuple[str, ...]) -> None:
-        known = {tuple(sample.labels.values()) for metric in gauge.collect() for sample in metric.samples}
-        if labels in known:
-            gauge.remove(*labels)
+
+def _remove(gauge: prometheus.Gauge, *labels: str) -> None:
+    """A job whose only pass was the one that found it gone has no series."""
+    with contextlib.suppress(KeyError):
+        gauge.remove(*labels)

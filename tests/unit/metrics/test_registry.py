@@ -1,0 +1,57 @@
+"""What is counted of a pass, and what remains of a job that is gone."""
+
+import dataclasses
+import time
+
+import prometheus_client as prometheus
+import pytest
+
+from spottrain.api import duration, status
+from spottrain.metrics import registry
+
+ONE = status.Status(
+    phase=status.Phase.RUNNING,
+    attempt=1,
+    workers=status.Workers(desired=3, running=2, on_demand=1, spot=1),
+)
+
+
+def change(name: str, before: status.Status, after: status.Status) -> registry.Change:
+    return registry.Change("t", name, 1, before, after)
+
+
+def shown(metrics: registry.Metrics) -> str:
+    return prometheus.generate_latest(metrics.registry).decode()
+
+
+def test_a_jobs_series_vanish_with_it_and_no_others_do() -> None:
+    metrics = registry.Metrics()
+    metrics.saw(change("a", status.Status(), ONE))
+    metrics.saw(change("b", status.Status(), ONE))
+    metrics.forget("t", "a")
+    assert 'job="a"' not in shown(metrics)
+    assert 'spottrain_job_workers_running{capacity="spot",job="b",namespace="t"} 1.0' in shown(metrics)
+
+
+def test_a_job_that_was_never_seen_can_be_forgotten() -> None:
+    registry.Metrics().forget("t", "a")
+
+
+def test_forgetting_costs_the_same_beside_a_thousand_jobs() -> None:
+    """Each pod of a deleted job that goes asks for it: its cost must not grow with the others."""
+    metrics = registry.Metrics()
+    for number in range(1000):
+        metrics.saw(change(f"j{number}", status.Status(), ONE))
+    begun = time.process_time()
+    for _ in range(500):
+        metrics.forget("t", "j0")
+    assert time.process_time() - begun < 0.5
+
+
+def test_a_reclaim_is_counted_under_its_cause_and_place() -> None:
+    moment = duration.parse_time("2026-01-01T00:00:00Z")
+    lost = status.Reclaim(moment, "NodeLost", "n1", "zone-a", "spot", "aws", 0, 1)
+    metrics = registry.Metrics()
+    metrics.saw(change("a", ONE, dataclasses.replace(ONE, reclaims=1, last_reclaim=lost)))
+    labels = {"namespace": "t", "cause": "NodeLost", "capacity": "spot", "provider": "aws", "zone": "zone-a"}
+    assert metrics.registry.get_sample_value("spottrain_reclaims_total", labels) == pytest.approx(1.0)
