@@ -82,22 +82,39 @@ def give_back_what_cannot_be_completed(draft: drafts.Draft) -> bool:
 
     Or two gangs could hold half of the room each, for ever.
     """
-    snapshot, now = draft.snapshot, draft.status
-    current = list(snapshot.current.values())
-    if now.created_attempt != now.attempt or not now.attempts or now.attempts[-1].running is not None:
-        return False
-    waiting = [pod for pod in current if not pod.node]
-    if not waiting or len(waiting) == len(current):
+    snapshot = draft.snapshot
+    bound = [pod for pod in snapshot.current.values() if pod.node]
+    unplaced = _unplaced(snapshot)
+    if not bound or unplaced is None or not draft.status.attempts or draft.status.attempts[-1].running:
         return False
     limit = dt.timedelta(seconds=snapshot.valid_spec.placement_timeout)
-    deadline = max(pod.created for pod in current) + limit
+    deadline = max(pod.created for pod in snapshot.current.values()) + limit
     if snapshot.now < deadline:
         draft.wake_at(deadline)
         return False
-    text = f"{len(waiting)} of {len(current)} workers found no node; {waiting[0].unschedulable}".rstrip("; ")
-    verdict = loss.Verdict(loss.Fate.ALIVE, "Unplaced", text)
-    attempts.begin(draft, status.Cause.UNPLACED, attempts.Loss(waiting[0].index, verdict, None))
+    attempts.begin(draft, status.Cause.UNPLACED, unplaced)
     return True
+
+
+def _unplaced(snapshot: snap.Snapshot) -> attempts.Loss | None:
+    """The first worker that found no node, or that the API server refuses to make (a quota), if there is one.
+
+    One that still waits for its predecessor's place is neither.
+    """
+    workers = snapshot.valid_spec.workers
+    waiting = [pod for pod in snapshot.current.values() if not pod.node]
+    missing = [index for index in range(workers) if index not in snapshot.current]
+    if missing and snapshot.refusal is not None and not snapshot.refusal.permanent:
+        index, text = (
+            missing[0],
+            f"{len(missing)} of {workers} workers are refused; {snapshot.refusal.message}",
+        )
+    elif waiting and not missing:
+        index, text = waiting[0].index, f"{len(waiting)} of {workers} workers found no node"
+        text = f"{text}; {waiting[0].unschedulable}".rstrip("; ")
+    else:
+        return None
+    return attempts.Loss(index, loss.Verdict(loss.Fate.ALIVE, "Unplaced", text), None)
 
 
 def run_the_attempt(draft: drafts.Draft) -> bool:

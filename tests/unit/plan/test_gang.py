@@ -6,7 +6,7 @@ import datetime as dt
 import pytest
 
 from spottrain.api import clouds, conditions, status
-from spottrain.plan import actions
+from spottrain.plan import actions, decide
 from spottrain.plan import snapshot as snap
 from tests.unit.plan import virtual
 
@@ -503,3 +503,21 @@ def test_a_job_that_somebody_else_has_closed_is_reported_on_no_more() -> None:
     cluster.recovered()
     assert not [one for one in cluster.done if isinstance(one, actions.ReportJob)]
     assert cluster.status.phase is status.Phase.RUNNING
+
+
+def test_two_gangs_that_hold_half_of_a_quota_each_give_it_back() -> None:
+    cluster = virtual.Cluster(virtual.wishes(placement_timeout=60.0))
+    cluster.settle()
+    cluster.run_all()
+    refusal = snap.Refusal(conditions.CREATION_REFUSED, "exceeded quota: gpus", 1, permanent=False)
+    held = dataclasses.replace(
+        cluster.snapshot(),
+        pods=tuple(pod for pod in cluster.pods.values() if pod.index < 2),
+        status=dataclasses.replace(cluster.status, created_attempt=0),
+        refusal=refusal,
+    )
+    assert decide.decide(held).wake == 60.0
+    later = dataclasses.replace(held, now=held.now + dt.timedelta(seconds=60))
+    last = decide.decide(later).status.attempts[-1]
+    assert (last.cause, last.index) == (status.Cause.UNPLACED, 2)
+    assert last.detail == "1 of 3 workers are refused; exceeded quota: gpus"
