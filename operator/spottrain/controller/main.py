@@ -59,7 +59,7 @@ class Operator:
     def _pod_changed(self, raw: Object, gone: bool) -> None:  # noqa: FBT001 - the reflector's callback
         key = self._pods.put(raw, gone=gone)
         if key is not None:
-            self.work.queue.add(key)
+            self.work.queue.soon(key)
             if not gone:
                 self.tails.want(raw)
 
@@ -67,7 +67,7 @@ class Operator:
         self.work.queue.add((raw["metadata"]["namespace"], raw["metadata"]["labels"][names.LABEL_JOB]))
 
     def _job_changed(self, raw: Object, gone: bool) -> None:  # noqa: ARG002, FBT001
-        self.work.queue.add(reflector.key_of(raw))
+        self.work.queue.soon(reflector.key_of(raw))
 
     def _node_changed(self, raw: Object, gone: bool) -> None:  # noqa: FBT001
         if self._nodes.put(raw, gone=gone):

@@ -8,15 +8,26 @@ Key = tuple[str, str]
 
 FIRST_PAUSE = 0.2
 LONGEST_PAUSE = 60.0
+PACE = 0.2
+"""Seconds between the end of a job's pass and the next one that news of its pods may cause. A gang that ends
+and comes back sends hundreds of events; one pass for many of them writes less and decides the same."""
+_REMEMBERED = 4096
 
 
 class Queue:
-    """Level-triggered: a key that is added twice before its turn is handed out once."""
+    """Level-triggered: a key that is added twice before its turn is handed out once.
+
+    Of the keys that are due, those that were told to hurry come first: a gang that is being replaced is
+    brought to its end before the next is begun, so that most are whole again sooner and none later.
+    """
 
     def __init__(self) -> None:
         self._due: dict[Key, float] = {}
-        self._heap: list[tuple[float, Key]] = []
+        self._hurried: list[tuple[float, Key]] = []
+        self._others: list[tuple[float, Key]] = []
+        self._hurrying: set[Key] = set()
         self._busy: set[Key] = set()
+        self._ended: dict[Key, float] = {}
         self._failures: dict[Key, int] = {}
         self._changed = asyncio.Event()
 
@@ -25,12 +36,20 @@ class Queue:
 
     def add(self, key: Key, after: float = 0.0) -> None:
         """Ask for a pass in `after` seconds; the sooner of two wishes counts."""
-        due = asyncio.get_running_loop().time() + after
+        due = _now() + after
         known = self._due.get(key)
         if known is None or due < known:
             self._due[key] = due
-            heapq.heappush(self._heap, (due, key))
-            self._changed.set()
+            self._push(key)
+
+    def soon(self, key: Key) -> None:
+        """Ask for a pass because something was seen: at once, unless the last one has only just ended."""
+        ended = self._ended.get(key)
+        self.add(key, 0.0 if ended is None else max(0.0, ended + PACE - _now()))
+
+    def hurry(self, key: Key, wanted: bool) -> None:  # noqa: FBT001 - a switch
+        """Hand it out before others that are due, from the next wish on, or no longer."""
+        (self._hurrying.add if wanted else self._hurrying.discard)(key)
 
     def fail(self, key: Key, at_least: float = 0.0) -> float:
         """The pass failed: ask for another after a doubling, jittered pause, which is returned.
@@ -51,12 +70,12 @@ class Queue:
         """The next key that is due; `done` must follow."""
         while True:
             self._changed.clear()
-            now = asyncio.get_running_loop().time()
+            now = _now()
             key = self._pop(now)
             if key is not None:
                 self._busy.add(key)
                 return key
-            waits = [due for due, one in self._heap if one not in self._busy]
+            waits = [heap[0][0] for heap in (self._hurried, self._others) if heap]
             pause = max(0.0, min(waits) - now) if waits else None
             try:
                 await asyncio.wait_for(self._changed.wait(), pause)
@@ -64,23 +83,31 @@ class Queue:
                 continue
 
     def done(self, key: Key) -> None:
-        """Its pass has ended; a wish that came meanwhile is due now."""
+        """Its pass has ended; a wish that came meanwhile counts from now on."""
         self._busy.discard(key)
-        self._changed.set()
+        self._ended[key] = _now()
+        if len(self._ended) > _REMEMBERED:
+            self._ended = {one: end for one, end in self._ended.items() if end + PACE > _now()}
+        if key in self._due:
+            self._push(key)
+
+    def _push(self, key: Key) -> None:
+        """A busy key's wish waits for `done`."""
+        if key not in self._busy:
+            heap = self._hurried if key in self._hurrying else self._others
+            heapq.heappush(heap, (self._due[key], key))
+            self._changed.set()
 
     def _pop(self, now: float) -> Key | None:
-        kept: list[tuple[float, Key]] = []
-        found: Key | None = None
-        while self._heap and self._heap[0][0] <= now:
-            due, key = heapq.heappop(self._heap)
-            if self._due.get(key) != due:
-                continue  # a sooner wish replaced it
-            if key in self._busy:
-                kept.append((due, key))
-                continue
-            del self._due[key]
-            found = key
-            break
-        for one in kept:
-            heapq.heappush(self._heap, one)
-        return found
+        for heap in (self._hurried, self._others):
+            while heap and (heap[0][1] in self._busy or self._due.get(heap[0][1]) != heap[0][0]):
+                heapq.heappop(heap)  # a sooner wish has replaced it
+            if heap and heap[0][0] <= now:
+                _, key = heapq.heappop(heap)
+                del self._due[key]
+                return key
+        return None
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

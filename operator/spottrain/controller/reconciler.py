@@ -15,7 +15,7 @@ from spottrain.plan import actions, decide
 from spottrain.plan import snapshot as snap
 
 Object = dict[str, Any]
-WORKERS = 16
+WORKERS = 8
 GONE_KEPT = 4096
 
 _log = logging.getLogger(__name__)
@@ -151,8 +151,11 @@ class Reconciler:
             self.queue.fail(key)  # its words, and so the status, may differ each time
         else:
             self.queue.succeed(key)
-            if plan.status != snapshot.status:
-                waits.append(0.0)  # an intent may have been recorded; its own event brings nothing new
+            if plan.status.attempt != snapshot.status.attempt:
+                waits.append(0.0)  # an intent was recorded; its own event brings nothing new
+            elif plan.status != snapshot.status:
+                waits.append(queue.PACE)
+        self.queue.hurry(key, plan.status.phase is status.Phase.RESTARTING)
         if waits:
             self.queue.add(key, min(waits))
 
@@ -173,6 +176,7 @@ class Reconciler:
     def _forget(self, key: reflector.Key) -> None:
         self._refusals.pop(key, None)
         self.queue.succeed(key)
+        self.queue.hurry(key, False)
         self._world.pods.forget(key)
         self._metrics.forget(*key)
 

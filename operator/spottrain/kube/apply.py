@@ -4,6 +4,8 @@ The status write carries the resource version that the snapshot was taken from, 
 What the server refuses is returned as a value: it goes into the next snapshot, and from there to the user.
 """
 
+import asyncio
+import collections
 import collections.abc as cabc
 import dataclasses
 import logging
@@ -22,6 +24,10 @@ from spottrain.render import service as render_service
 
 Object = dict[str, Any]
 STRICT = {"fieldValidation": "Strict"}
+REPORT_PACE = 2.0
+"""Seconds between two writes of the same Job's counts: each of a gang's pods changes them several times while
+it is replaced, and nobody reads them meanwhile. Its outcome is never held back."""
+REPORTS_REMEMBERED = 4096
 MAKING = (actions.EnsureService, actions.CreateJob, actions.CreatePod)
 REPORT_AGAIN = 60.0
 
@@ -51,6 +57,19 @@ class Applier:
         self._client = client
         self._world = world
         self._sinks = sinks
+        self._reported: collections.OrderedDict[str, float] = collections.OrderedDict()
+
+    def wait_to_report(self, uid: str) -> float:
+        """Seconds until that job's mirror may be written again; 0 means now, and that it will be."""
+        now = asyncio.get_running_loop().time()
+        wait = self._reported.get(uid, now - REPORT_PACE) + REPORT_PACE - now
+        if wait > 0:
+            return wait
+        self._reported[uid] = now
+        self._reported.move_to_end(uid)
+        while len(self._reported) > REPORTS_REMEMBERED:
+            self._reported.popitem(last=False)
+        return 0.0
 
     async def carry_out(self, raw: Object, snapshot: snap.Snapshot, plan: actions.Plan) -> Outcome:
         """Do the acts and send the events, once the plan's status is written.
@@ -144,6 +163,7 @@ class _Work:
     """The acts of one plan."""
 
     def __init__(self, applier: Applier, raw: Object, snapshot: snap.Snapshot) -> None:
+        self._applier = applier
         self._client = applier._client  # noqa: SLF001 - parts of one whole
         self._world = applier._world  # noqa: SLF001
         self._sinks = applier._sinks  # noqa: SLF001
@@ -270,6 +290,8 @@ class _Work:
         return None
 
     async def _report(self, report: actions.ReportJob) -> Result:
+        if report.outcome is None and (wait := self._applier.wait_to_report(self.snapshot.uid)):
+            return wait
         path = clients.JOBS.path(self.snapshot.namespace, self.snapshot.name, "status")
         body = {"status": _job_status(report, self.snapshot)}
         try:

@@ -86,3 +86,62 @@ def test_a_pause_is_never_shorter_than_the_server_wishes() -> None:
         assert work.fail(A, at_least=5.0) == 5.0
 
     run(body())
+
+
+def test_news_of_an_idle_key_is_handed_out_at_once_and_of_one_just_done_a_little_later() -> None:
+    async def body() -> None:
+        work = queue.Queue()
+        work.soon(A)
+        assert await asyncio.wait_for(work.take(), 0.05) == A
+        work.done(A)
+        work.soon(A)
+        await nothing_comes(work)
+        assert await asyncio.wait_for(work.take(), queue.PACE) == A
+
+    run(body())
+
+
+def test_a_wish_goes_before_the_pace_of_news() -> None:
+    async def body() -> None:
+        work = queue.Queue()
+        work.add(A)
+        await work.take()
+        work.done(A)
+        work.soon(A)
+        work.add(A)
+        assert await asyncio.wait_for(work.take(), 0.05) == A
+
+    run(body())
+
+
+def test_keys_in_a_hurry_are_handed_out_first() -> None:
+    async def body() -> None:
+        work = queue.Queue()
+        work.hurry(B, True)
+        work.add(A)
+        work.add(B)
+        assert [await work.take(), await work.take()] == [B, A]
+        work.done(A)
+        work.done(B)
+        work.hurry(B, False)
+        work.add(A)
+        work.add(B)
+        assert [await work.take(), await work.take()] == [A, B]
+
+    run(body())
+
+
+def test_a_wish_of_a_busy_key_is_kept_whatever_its_hurry() -> None:
+    async def body() -> None:
+        work = queue.Queue()
+        work.add(A)
+        await work.take()
+        work.add(A)
+        work.hurry(A, True)
+        work.done(A)
+        assert await work.take() == A
+        work.done(A)
+        assert len(work) == 0
+        await nothing_comes(work)
+
+    run(body())
