@@ -70,6 +70,10 @@ def restart_when_a_member_is_lost(draft: drafts.Draft) -> bool:
     if reclaimed:
         _restart_reclaimed(draft, reclaimed)
         return True
+    refused = by_fate.get(loss.Fate.REFUSED, [])
+    if refused:
+        attempts.begin(draft, status.Cause.UNPLACED, refused[0])  # with a pause, and nothing is counted
+        return True
     failed = by_fate.get(loss.Fate.FAILED, [])
     if failed:
         _restart_failed(draft, failed[0])

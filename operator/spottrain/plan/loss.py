@@ -8,6 +8,7 @@ exit 0, not asked to stop                  Finished
 exit 0, asked to stop, says "finished"     Finished
 exit 0, asked to stop                      Reclaimed: saved and left, the work goes on
 Failed, with evidence of a reclaim         Reclaimed
+Failed, refused by the kubelet             Refused: nothing ran, it needs another place
 Failed, with none                          Failed
 alive, DisruptionTarget                    Reclaimed
 alive, deleted by someone else             Reclaimed
@@ -36,6 +37,7 @@ class Fate(enum.Enum):
     FINISHED = enum.auto()
     RECLAIMED = enum.auto()
     FAILED = enum.auto()
+    REFUSED = enum.auto()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,6 +64,7 @@ NODE_RESTARTED = "NodeRestarted"
 NOTICE = "Notice"
 POD_DELETED = "PodDeleted"
 POD_VANISHED = "PodVanished"
+NODE_REFUSED = "NodeRefused"
 
 RECLAIM_CAUSES = (
     *dict.fromkeys(DISRUPTIONS.values()),
@@ -72,6 +75,15 @@ RECLAIM_CAUSES = (
     POD_DELETED,
     POD_VANISHED,
 )
+
+_REFUSALS = {
+    "UnexpectedAdmissionError",  # a device plugin that is restarting, or has no healthy GPU left
+    "TopologyAffinityError",
+    "NodeAffinity",
+    "Evicted",  # under pressure before it started; a pod that ran has DisruptionTarget
+}
+_OUT_OF = "OutOf"
+"""`OutOfcpu`, `OutOfpods`, `OutOfnvidia.com/gpu`: scheduler and kubelet counted differently for a moment."""
 
 _SHUTDOWN_REASONS = {"Terminated", "NodeShutdown", "Shutdown"}
 
@@ -84,7 +96,7 @@ def classify(pod: snap.Pod, snapshot: snap.Snapshot) -> Verdict:
         return _succeeded(pod, snapshot)
     cause = reclaim_cause(pod, snapshot)
     if pod.phase == "Failed":
-        return Verdict(Fate.RECLAIMED, *cause) if cause else Verdict(Fate.FAILED, "Error", _exit_text(pod))
+        return Verdict(Fate.RECLAIMED, *cause) if cause else _failed(pod)
     if cause is None:
         return Verdict(Fate.ALIVE)
     return Verdict(Fate.DOOMED if cause[0] == NOTICE else Fate.RECLAIMED, *cause)
@@ -131,6 +143,12 @@ def _succeeded(pod: snap.Pod, snapshot: snap.Snapshot) -> Verdict:
         return Verdict(Fate.FINISHED)
     cause = reclaim_cause(pod, snapshot) or (POD_DELETED, f"{pod.name} was deleted")
     return Verdict(Fate.RECLAIMED, *cause)
+
+
+def _failed(pod: snap.Pod) -> Verdict:
+    if pod.exit is None and (pod.reason in _REFUSALS or pod.reason.startswith(_OUT_OF)):
+        return Verdict(Fate.REFUSED, NODE_REFUSED, f"node {pod.node} refused {pod.name}: {pod.reason}")
+    return Verdict(Fate.FAILED, "Error", _exit_text(pod))
 
 
 def _exit_text(pod: snap.Pod) -> str:

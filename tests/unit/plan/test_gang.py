@@ -521,3 +521,23 @@ def test_two_gangs_that_hold_half_of_a_quota_each_give_it_back() -> None:
     last = decide.decide(later).status.attempts[-1]
     assert (last.cause, last.index) == (status.Cause.UNPLACED, 2)
     assert last.detail == "1 of 3 workers are refused; exceeded quota: gpus"
+
+
+@pytest.mark.parametrize("reason", ["UnexpectedAdmissionError", "OutOfnvidia.com/gpu", "Evicted"])
+def test_a_worker_that_its_kubelet_refuses_is_no_failure_and_waits_for_a_better_place(reason: str) -> None:
+    """A device plugin that restarts refuses pods for a while; nothing of the program has run."""
+    cluster = virtual.Cluster()
+    cluster.settle()
+    cluster.run_all()
+    cluster.pods["tr-1-1"] = dataclasses.replace(
+        cluster.pods["tr-1-1"], phase="Failed", running=False, reason=reason
+    )
+    cluster.settle()
+    last = cluster.status.attempts[-1]
+    assert (last.cause, last.reason) == (status.Cause.UNPLACED, "NodeRefused")
+    assert last.detail == f"node {cluster.pods['tr-1-1'].node} refused tr-1-1: {reason}"
+    assert cluster.status.next_retry is not None, "no hot loop"
+    cluster.pass_time(700)
+    cluster.recovered()
+    assert (cluster.status.reclaims, cluster.status.failures) == (0, 0)
+    assert cluster.status.phase is status.Phase.RUNNING
