@@ -75,6 +75,11 @@ class Pods:
         """The pods of that job whose controller has that UID."""
         return _of(self._present, key, owner)
 
+    def leftover(self, key: reflector.Key, owner: str) -> tuple[snap.Pod, ...]:
+        """Those that have not ended and whose controller is another one; orphans have none."""
+        pods = self._present.get(key, {}).values()
+        return tuple(one.pod for one in pods if one.owner not in {"", owner} and not one.pod.ended)
+
     def departed(self, key: reflector.Key, owner: str) -> tuple[snap.Pod, ...]:
         """Those that are gone, the oldest first."""
         return _of(self._departed, key, owner)
@@ -213,6 +218,7 @@ class World:
             job=job,
             pods=self._present(key, job.uid) if job else (),
             departed=self.pods.departed(key, job.uid) if job else (),
+            leftover=self.pods.leftover(key, job.uid if job else ""),
             nodes=self._nodes(),
             now=moment.now,
             fresh_id=moment.fresh_id,

@@ -16,6 +16,7 @@ POLICIES: tuple[Policy, ...] = (
     lifecycle.clean_up_after_the_end,
     lifecycle.refuse_an_invalid_spec,
     lifecycle.obey_a_refusal,
+    lifecycle.let_the_pods_of_a_deleted_job_end,
     lifecycle.have_a_job,
     lifecycle.start_anew_when_the_template_changed,
     lifecycle.obey_suspend,

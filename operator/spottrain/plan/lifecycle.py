@@ -90,6 +90,22 @@ def obey_a_refusal(draft: drafts.Draft) -> bool:
     )
 
 
+def let_the_pods_of_a_deleted_job_end(draft: drafts.Draft) -> bool:
+    """Somebody deleted our Job, or this job's namesake: garbage collection ends the pods, and they may save.
+
+    A new attempt that began meanwhile would go on from the checkpoint before.
+    """
+    snapshot = draft.snapshot
+    if snapshot.job is not None:
+        return False
+    patience = dt.timedelta(seconds=snapshot.settings.give_up)
+    ends = [(pod.deleting or snapshot.now) + patience for pod in snapshot.leftover if not snapshot.lost(pod)]
+    waits = [end for end in ends if end > snapshot.now]
+    for end in waits:
+        draft.wake_at(end)
+    return bool(waits)
+
+
 def have_a_job(draft: drafts.Draft) -> bool:
     """There is one Job, ours, and the stock Job controller leaves it alone."""
     job = draft.snapshot.job

@@ -92,6 +92,9 @@ def _running_condition(draft: drafts.Draft) -> None:
     count = f"{now.workers.running} of {now.workers.desired} workers run"
     if snapshot.refusal is not None and not snapshot.refusal.permanent:
         draft.condition(conditions.RUNNING, False, conditions.CREATION_REFUSED, snapshot.refusal.message)
+    elif snapshot.job is None and snapshot.leftover:
+        message = "workers of a deleted Job of this name are still ending"
+        draft.condition(conditions.RUNNING, False, conditions.WAITING_FOR_PREDECESSORS, message)
     elif now.attempt == 0 or now.phase is status.Phase.SUSPENDED:
         draft.condition(conditions.RUNNING, False, conditions.NOT_STARTED, "no worker runs")
     elif now.next_retry is not None and snapshot.now < now.next_retry:

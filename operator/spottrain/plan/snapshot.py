@@ -175,6 +175,8 @@ class Snapshot:
     settings: Settings = Settings()
     refusal: Refusal | None = None
     departed: tuple[Pod, ...] = ()
+    leftover: tuple[Pod, ...] = ()
+    """Pods under our labels that have not ended and were made by another Job: one that is deleted."""
     deleting: bool = False
 
     @property

@@ -194,3 +194,14 @@ def test_a_late_word_of_an_old_machine_does_not_remove_the_new_one_of_its_name()
     nodes.put(node("n1", uid="new"), gone=False)
     assert nodes.put(node("n1", uid="old"), gone=True) is False
     assert set(nodes.by_name) == {"n1"}
+
+
+def test_live_pods_of_a_deleted_job_are_left_over_and_orphans_are_not() -> None:
+    pods = observe.Pods()
+    pods.put(pod(1, 0, owner="j0"), gone=False)
+    pods.put(pod(1, 1, owner="j0", phase="Failed"), gone=False)
+    pods.put(pod(1, 2, owner="j1"), gone=False)
+    orphan = pod(1, 3)
+    del orphan["metadata"]["ownerReferences"]
+    pods.put(orphan, gone=False)
+    assert [one.name for one in pods.leftover(KEY, "j1")] == ["tr-0-1"]

@@ -541,3 +541,18 @@ def test_a_worker_that_its_kubelet_refuses_is_no_failure_and_waits_for_a_better_
     cluster.recovered()
     assert (cluster.status.reclaims, cluster.status.failures) == (0, 0)
     assert cluster.status.phase is status.Phase.RUNNING
+
+
+def test_when_somebody_deletes_the_job_its_workers_may_save_before_there_is_another() -> None:
+    cluster = virtual.Cluster().running()
+    saving = dataclasses.replace(
+        cluster.pods["tr-0-1"], deleting=cluster.now + dt.timedelta(seconds=28), grace=28.0
+    )
+    held = dataclasses.replace(cluster.snapshot(), job=None, pods=(), leftover=(saving,))
+    plan = decide.decide(held)
+    assert (plan.actions, plan.wake) == ((), 58.0)
+    running = conditions.find(plan.status.conditions, conditions.RUNNING)
+    assert running is not None
+    assert running.message == "workers of a deleted Job of this name are still ending"
+    stuck = dataclasses.replace(held, now=held.now + dt.timedelta(seconds=58))
+    assert decide.decide(stuck).actions == (actions.EnsureService(), actions.CreateJob())
