@@ -8,7 +8,7 @@ from lab.config import DEFAULT_TIMINGS, Config
 from lab.kwok import FakeNode
 
 NODES = 64
-GPUS = 8
+GPUS = 16
 ZONES = ("zone-a", "zone-b", "zone-c")
 
 
@@ -22,7 +22,7 @@ def up() -> Lab:
 
 @contextmanager
 def fleet(lab: Lab, count: int = NODES) -> Iterator[None]:
-    """That many spot nodes of 8 GPUs, for a while."""
+    """That many spot nodes of 16 GPUs, for a while."""
     nodes = [
         FakeNode(
             f"spot-{number}",
