@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -46,10 +46,13 @@ def api(plane: Lab) -> Api:
 
 
 class Operator:
-    """The operator's process."""
+    """The operator's process, with `environment` on top of the lab's, started by way of the command `by`."""
 
-    def __init__(self, lab: Lab, log: Path) -> None:
-        self._lab = lab
+    def __init__(
+        self, lab: Lab, log: Path, environment: Mapping[str, str] | None = None, by: Sequence[str] = ()
+    ) -> None:
+        self._environment = {**os.environ, **lab.env(), **(environment or {})}
+        self._by = by
         self.log = log
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -59,6 +62,7 @@ class Operator:
     def start(self) -> None:
         """Start it and wait until it is ready."""
         command = [
+            *self._by,
             sys.executable,
             "-c",
             "from spottrain.controller.main import main; main()",
@@ -67,9 +71,7 @@ class Operator:
             "--settlement-seconds=5",
         ]
         with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                command, env={**os.environ, **self._lab.env()}, stdout=log, stderr=log, cwd=ROOT
-            )
+            self._process = subprocess.Popen(command, env=self._environment, stdout=log, stderr=log, cwd=ROOT)
         clock.wait_for("the operator ready", self._ready, seconds=30)
 
     def _ready(self) -> bool:

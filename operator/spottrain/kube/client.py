@@ -17,6 +17,7 @@ import aiohttp
 from kubernetes.aio import config
 from kubernetes.aio.client import configuration, exceptions, rest
 
+from spottrain.api import names
 from spottrain.kube import errors
 
 Object = dict[str, Any]
@@ -162,7 +163,7 @@ class Client:
 
 
 def _lean(session: aiohttp.ClientSession) -> aiohttp.ClientSession:
-    """The same connections without a look at ~/.netrc and the proxy variables for each request.
+    """The same connections, under our name and without a look at ~/.netrc and proxy variables each time.
 
     The package asks for that look; it took a sixth of the operator's CPU while a gang was replaced. Proxies
     are still honoured if the environment names any when the process starts.
@@ -170,6 +171,7 @@ def _lean(session: aiohttp.ClientSession) -> aiohttp.ClientSession:
     lean = aiohttp.ClientSession(
         connector=session.connector,
         trust_env=bool(urllib.request.getproxies()),
+        headers={"User-Agent": names.FIELD_MANAGER},
         read_bufsize=READ_BUFFER,
     )
     session.detach()
