@@ -46,11 +46,13 @@ def _remove(lab: Lab, system: System, namespace: str) -> None:
     lab.kubectl("delete", "namespace", namespace, "--timeout=300s")
 
 
-def recover(api: Api, gangs: Gangs) -> list[float]:
-    """Evict worker 1 of every gang at once; seconds from the first eviction until each runs whole again."""
+def recover(api: Api, gangs: Gangs, only: str = "") -> list[float]:
+    """Evict worker 1 of every gang at once, or of one alone; seconds from then until each runs whole again."""
     before = gangs.newest()
     gangs.wait_quiet(len(before), CREATE_SECONDS)
-    victims = [one.name for one in gangs.pods().values() if one.index == 1]
+    before = {gang: attempt for gang, attempt in before.items() if only in {"", gang}}
+    workers = gangs.pods().values()
+    victims = [one.name for one in workers if one.index == 1 and one.attempt.gang in before]
     started = clock.now()
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         list(pool.map(lambda name: evict(api, gangs.namespace, name), victims))
