@@ -164,7 +164,8 @@ WAITING = {
 @pytest.mark.parametrize("state", [*WAITING, "unbound"])
 def test_a15_a_loss_before_training_starts_is_no_failure(job: play.Job, api: Api, state: str) -> None:
     """No failure is allowed at all; a bound pod's loss is a reclaim, an unbound one's is nothing."""
-    with play.hand_made(api, "a15-hand", {"case": "a15"}):
+    name = f"a15-{state.replace(' ', '-')}"  # the node controller remembers names for a while
+    with play.hand_made(api, name, {"case": "a15"}):
         document = on("nowhere" if state == "unbound" else "a15", workers=1, maxFailures=0)
         document["spec"]["template"]["spec"]["initContainers"] = [{"name": "fetch", "image": play.IMAGE}]
         job.applied(document)
