@@ -47,7 +47,7 @@ def _remove(lab: Lab, system: System, namespace: str) -> None:
 
 
 def recover(api: Api, gangs: Gangs, only: str = "") -> list[float]:
-    """Evict worker 1 of every gang at once, or of one alone; seconds from then until each runs whole again."""
+    """Evict worker 1 of every gang at once, or of one alone; seconds until each runs whole again."""
     before = gangs.newest()
     gangs.wait_quiet(len(before), CREATE_SECONDS)
     before = {gang: attempt for gang, attempt in before.items() if only in {"", gang}}

@@ -89,7 +89,7 @@ def compare(report: Report, lab: Lab, suffix: str, rounds: int) -> None:
 
 
 def repeat(report: Report, lab: Lab) -> None:
-    """The twentieth reclaim of a job, and right before it the first of another, so that both meet one load."""
+    """The twentieth reclaim of a job, and right before it the first of another: both meet one load."""
     ours = systems.Spottrain()
     for _ in range(REPEATED_TIMES):
         with gangs.running(lab, ours, 2, REPEATED_WORKERS) as whole:

@@ -23,6 +23,12 @@ state = "{run}/state"
 disabled_plugins = ["io.containerd.grpc.v1.cri"]
 [grpc]
   address = "{run}/containerd.sock"
+# No sweep of its own accord: one that comes while an image is being unpacked can take a layer that the old
+# image of that name had and the new one is about to build on ("parent snapshot ... does not exist").
+[plugins."io.containerd.gc.v1.scheduler"]
+  startup_delay = "24h"
+  mutation_threshold = 0
+  deletion_threshold = 0
 """
 
 
@@ -142,8 +148,15 @@ def _change(root: Path, changes: list[tuple[str, ...]]) -> None:
             clock.wait_for("the start of containerd", lambda: shell.succeeds(*ctr, "version"), seconds=20)
             for change in changes:
                 shell.run(*ctr, "--namespace", "k8s.io", "images", *change)
+            _sweep(*ctr, "--namespace", "k8s.io")
         finally:
             process.stop(pid_file, grace=10)
+
+
+def _sweep(*ctr: shell.Word) -> None:
+    """Remove what no image needs any more; the end of a lease is what ctr can ask for it with."""
+    shell.run(*ctr, "leases", "create", "--id", "lab-sweep")
+    shell.run(*ctr, "leases", "delete", "--sync", "lab-sweep")
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -92,3 +92,34 @@ def kill_everything(lab: Lab) -> None:
             process.kill(pid)
     # One machine lives on, and nothing says so.
     (lab.state.pids / "node-spot-1").unlink()
+
+
+@pytest.mark.timeout(1200)
+def test_ten_ups_and_downs_in_a_row_leave_nothing() -> None:
+    """With a machine each time."""
+    again = Lab("again")
+    again.remove()
+    before = snapshot(again)
+    try:
+        for _ in range(10):
+            assert "2 nodes Ready" in again.up(TWO)
+            again.down()
+            assert differences(again, before) == []
+    finally:
+        again.remove()
+
+
+def test_three_labs_run_side_by_side() -> None:
+    """Each with its own API server and objects, and its own slot."""
+    labs = [Lab(name) for name in ("side-a", "side-b", "side-c")]
+    try:
+        for one in labs:
+            one.up(Config(nodes=()))
+            one.kubectl("create", "namespace", f"of-{one.name}")
+        for one in labs:
+            found = one.kubectl("get", "namespaces", "-o", "name").split()
+            assert [name for name in found if "/of-" in name] == [f"namespace/of-{one.name}"]
+        assert len({one.addresses.slot for one in labs}) == 3
+    finally:
+        for one in labs:
+            one.remove()
