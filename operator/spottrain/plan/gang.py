@@ -132,15 +132,17 @@ def run_the_attempt(draft: drafts.Draft) -> bool:
 
 
 def _verdicts(snapshot: snap.Snapshot) -> list[attempts.Loss]:
-    """Every member's verdict. One that is absent after all were acknowledged is judged as last seen."""
-    current = snapshot.current
+    """Every member's verdict. An absent one is judged as it was last seen.
+
+    One that nobody remembers is lost if all were seen to exist once, and else still to come.
+    """
+    current, now = snapshot.current, snapshot.status
     verdicts = [attempts.Loss(index, loss.classify(pod, snapshot), pod) for index, pod in current.items()]
-    if snapshot.status.attempt > 0 and snapshot.status.created_attempt == snapshot.status.attempt:
-        absent = set(range(snapshot.valid_spec.workers)) - current.keys()
-        departed = [pod for pod in snapshot.departed if pod.attempt_id == snapshot.status.attempt_id]
-        last = {pod.index: pod for pod in departed}
-        verdicts += [_absent(snapshot, index, last.get(index)) for index in sorted(absent)]
-    return verdicts
+    all_existed = now.attempt > 0 and now.created_attempt == now.attempt
+    last = {pod.index: pod for pod in snapshot.departed if pod.attempt_id == now.attempt_id}
+    absent = [index for index in range(snapshot.valid_spec.workers) if index not in current]
+    lost = [index for index in absent if all_existed or index in last]
+    return verdicts + [_absent(snapshot, index, last.get(index)) for index in lost]
 
 
 def _absent(snapshot: snap.Snapshot, index: int, pod: snap.Pod | None) -> attempts.Loss:

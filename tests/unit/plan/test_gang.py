@@ -556,3 +556,16 @@ def test_when_somebody_deletes_the_job_its_workers_may_save_before_there_is_anot
     assert running.message == "workers of a deleted Job of this name are still ending"
     stuck = dataclasses.replace(held, now=held.now + dt.timedelta(seconds=58))
     assert decide.decide(stuck).actions == (actions.EnsureService(), actions.CreateJob())
+
+
+def test_a_worker_that_came_and_went_between_two_passes_is_lost_and_not_still_to_come() -> None:
+    """Passes are paced, so a pod may be taken before the one that would have seen it."""
+    cluster = virtual.Cluster(virtual.wishes(workers=1))
+    while not cluster.pods:
+        cluster.step()
+    assert cluster.status.created_attempt == 0
+    cluster.bind("tr-0-1", "n1")
+    cluster.remove("tr-0-1")
+    cluster.settle()
+    assert (cluster.status.attempt, cluster.status.reclaims) == (2, 1)
+    assert cluster.names_of(2) == ["tr-0-2"]
