@@ -8,7 +8,7 @@ Key = tuple[str, str]
 
 FIRST_PAUSE = 0.2
 LONGEST_PAUSE = 60.0
-PACE = 0.2
+PACE = 0.1
 """Seconds between the end of a job's pass and the next one that news of its pods may cause. A gang that ends
 and comes back sends hundreds of events; one pass for many of them writes less and decides the same."""
 _REMEMBERED = 4096

@@ -9,6 +9,8 @@ from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
 
 ATTEMPTS_WITH_LOGS = 2
+TOGETHER = 2.0
+"""Seconds after a reclaim (a whole second, so 1 to 2 s in truth) in which workers are rather made at once."""
 UNRELEASED_GRACE = 2.0
 """Seconds for a worker that was never told to restore: it has done nothing that could be saved, and while it
 imports its libraries it may not hear SIGTERM (PID 1 without a handler) and wait any grace out."""
@@ -77,7 +79,7 @@ def create_missing(draft: drafts.Draft) -> None:
         draft.wake_at(now.next_retry)
         return
     snapshot = draft.snapshot
-    taken = snapshot.current.keys() | _held_places(snapshot)
+    taken = snapshot.current.keys() | _held_places(snapshot) | _soon_together(draft)
     wanted = [index for index in range(snapshot.valid_spec.workers) if index not in taken]
     if wanted and not snapshot.current:
         draft.act(actions.EnsureService())  # somebody may have deleted it, and workers meet by its names
@@ -88,6 +90,24 @@ def create_missing(draft: drafts.Draft) -> None:
 def _held_places(snapshot: snap.Snapshot) -> set[int]:
     """The indexes whose worker of an older attempt still has its place, and keeps it until it ends."""
     return {pod.index for pod in snapshot.older if not pod.ended and not snapshot.leaving(pod)}
+
+
+def _soon_together(draft: drafts.Draft) -> set[int]:
+    """The indexes whose worker has ended while others are still about to, in the first moment of a reclaim.
+
+    Most gangs that have nothing to save end within a second. Their successors are then made together, with
+    `go` from the start: no write for each of them later, and no wait for it. The worker that was lost itself
+    is not among them: its place is asked for at once.
+    """
+    snapshot, attempts = draft.snapshot, draft.status.attempts
+    living = {pod.index for pod in snapshot.older if not pod.ended}
+    if not living or not attempts or attempts[-1].cause is not status.Cause.RECLAIMED:
+        return set()
+    until = attempts[-1].start + dt.timedelta(seconds=TOGETHER)
+    if snapshot.now >= until:
+        return set()
+    draft.wake_at(until)
+    return set(range(snapshot.valid_spec.workers)) - living - {attempts[-1].index}
 
 
 def _overlays(snapshot: snap.Snapshot, indexes: list[int]) -> list[actions.Overlay]:

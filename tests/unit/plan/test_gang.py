@@ -58,6 +58,7 @@ def test_only_the_worker_of_a_cordoned_node_is_replaced_before_its_predecessor_e
     cluster.settle()
     assert cluster.names_of(2) == ["tr-1-2"]
     cluster.end("tr-0-1", 75)
+    cluster.pass_time(2)
     cluster.settle()
     assert cluster.names_of(2) == ["tr-0-2", "tr-1-2"]
 
@@ -139,6 +140,7 @@ def test_a_worker_that_was_never_told_to_restore_has_nothing_to_save_and_ends_at
     cluster.settle()
     cluster.end("tr-0-1", 75)
     cluster.end("tr-1-1", 75)
+    cluster.pass_time(2)
     cluster.settle()
     cluster.run_all()
     assert (cluster.pods["tr-0-2"].go, cluster.pods["tr-2-1"].go) == ("", "id1"), "the third one still saves"
@@ -421,6 +423,32 @@ def test_terminal_pods_of_the_last_two_attempts_stay_for_their_logs() -> None:
     assert sorted(cluster.pods) == ["tr-0-3", "tr-0-4", "tr-0-5"]
 
 
+def test_successors_of_a_gang_that_ends_at_once_are_made_together_with_go() -> None:
+    cluster = virtual.Cluster().running()
+    cluster.evict("tr-1-1")
+    cluster.settle()
+    cluster.end("tr-0-1", 75)
+    cluster.settle()
+    assert cluster.names_of(2) == []
+    cluster.end("tr-2-1", 75)
+    cluster.end("tr-1-1", 75)
+    cluster.settle()
+    assert cluster.names_of(2) == ["tr-0-2", "tr-1-2", "tr-2-2"]
+    assert {pod.go for pod in cluster.pods.values() if pod.attempt == 2} == {cluster.status.attempt_id}
+
+
+def test_successors_are_made_one_by_one_when_others_take_longer_to_end() -> None:
+    cluster = virtual.Cluster().running()
+    cluster.evict("tr-1-1")
+    cluster.settle()
+    cluster.end("tr-0-1", 75)
+    cluster.settle()
+    assert cluster.wake == pytest.approx(2)
+    cluster.pass_time(2)
+    cluster.settle()
+    assert cluster.names_of(2) == ["tr-0-2"]
+
+
 def test_a_stuck_pod_on_a_healthy_node_is_given_up_on() -> None:
     cluster = virtual.Cluster().running()
     cluster.evict("tr-1-1")
@@ -428,8 +456,10 @@ def test_a_stuck_pod_on_a_healthy_node_is_given_up_on() -> None:
     cluster.end("tr-0-1", 75)
     cluster.end("tr-2-1", 75)
     cluster.settle()
-    assert cluster.wake == pytest.approx(58)
-    cluster.pass_time(58)
+    cluster.pass_time(2)
+    cluster.settle()
+    assert cluster.wake == pytest.approx(56)
+    cluster.pass_time(56)
     cluster.settle()
     assert cluster.names_of(2) == ["tr-0-2", "tr-1-2", "tr-2-2"]
     assert any(one.reason == conditions.FORCE_DELETED for one in cluster.events)
