@@ -32,22 +32,26 @@ class Mode(enum.Enum):
 
 
 class Proxy:
-    """Forwards connections on 127.0.0.1 to `target` (host, port), until `close`. A context manager."""
+    """Forwards connections to `target` (host, port) until `close`. A context manager.
 
-    def __init__(self, target: tuple[str, int]) -> None:
+    It listens at `listen`, an address of the loopback interface; port 0 is a free one.
+    """
+
+    def __init__(self, target: tuple[str, int], listen: tuple[str, int] = ("127.0.0.1", 0)) -> None:
         self._target = target
+        self._host = listen[0]
         self._mode = Mode.FORWARD
         self._lock = threading.Lock()
         self._pairs: set[_Pair] = set()
         self._closed = False
-        self._listener = _listen(0)
+        self._listener = _listen(*listen)
         self.port: int = self._listener.getsockname()[1]
         self._accept_from(self._listener)
 
     @property
     def url(self) -> str:
         """Where it listens, for a kubeconfig."""
-        return f"https://127.0.0.1:{self.port}"
+        return f"https://{self._host}:{self.port}"
 
     @property
     def connections(self) -> int:
@@ -71,7 +75,7 @@ class Proxy:
         if mode is Mode.REFUSE:
             _stop_listening(self._listener)
         elif before is Mode.REFUSE:
-            self._listener = _listen(self.port)
+            self._listener = _listen(self._host, self.port)
             self._accept_from(self._listener)
 
     def close(self) -> None:
@@ -176,10 +180,10 @@ class _Pair:
                     key.data.sendall(data)
 
 
-def _listen(port: int) -> socket.socket:
+def _listen(host: str, port: int) -> socket.socket:
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(("127.0.0.1", port))
+    listener.bind((host, port))
     listener.listen(128)
     return listener
 

@@ -19,7 +19,7 @@ from lab.cluster import Lab
 from lab.config import Config
 from lab.gateway import Fault, Gateway
 from lab.kwok import FakeNode
-from lab.proxy import Mode
+from lab.proxy import Mode, Proxy
 from tests.cluster import play
 from tests.cluster.conftest import ROOT, Operator
 
@@ -226,18 +226,22 @@ def new_token(own: Lab, folder: Path) -> None:
     assert b"spottrain-system" in base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
 
 
+# kopf asks for the API server by its name in the cluster, on port 443.
+IN_CLUSTER = ("127.0.43.1", 443)
 IN_A_POD = (
     "mount -t tmpfs tmpfs /run && mkdir -p /run/secrets/kubernetes.io/serviceaccount && "
-    'mount --bind "$0" /run/secrets/kubernetes.io/serviceaccount && exec "$@"'
+    'mount --bind "$0" /run/secrets/kubernetes.io/serviceaccount && '
+    'mount --bind "$0/hosts" /etc/hosts && exec "$@"'
 )
 
 
 @contextlib.contextmanager
 def as_account(own: Lab, account: Path, test: str) -> Iterator[Operator]:
     """The operator with the credentials of a pod, in a mount namespace of its own."""
-    place = {"KUBERNETES_SERVICE_HOST": own.addresses.gateway, "KUBERNETES_SERVICE_PORT": "6443"}
+    place = {"KUBERNETES_SERVICE_HOST": "kubernetes.default.svc", "KUBERNETES_SERVICE_PORT": "443"}
+    (account / "hosts").write_text(f"127.0.0.1 localhost\n{IN_CLUSTER[0]} kubernetes.default.svc\n")
     by = ("unshare", "--mount", "sh", "-c", IN_A_POD, str(account))
-    with operating(own, test, place, by) as one:
+    with Proxy((own.addresses.gateway, 6443), IN_CLUSTER), operating(own, test, place, by) as one:
         yield one
 
 

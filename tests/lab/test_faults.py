@@ -44,7 +44,8 @@ def fetcher(name: str, node_name: str, **spec: Any) -> str:
 def victim(lab: Lab) -> Iterator[str]:
     """A node that is as before afterwards."""
     yield "spot-3"
-    lab.node_heal("spot-3")
+    if lab.node_alive("spot-3"):
+        lab.node_heal("spot-3")
     lab.node_start("spot-3")
 
 
