@@ -43,7 +43,6 @@ NOT_SUSPENDED: Final = "NotSuspended"
 ALL_WORKERS_FINISHED: Final = "AllWorkersFinished"
 NOT_YET: Final = "NotYet"
 TOO_MANY_FAILURES: Final = "TooManyFailures"
-WITHIN_BUDGET: Final = "WithinBudget"
 
 # Events that have no condition of their own
 ATTEMPT_STARTED: Final = "AttemptStarted"
@@ -52,7 +51,6 @@ WORKER_FAILED: Final = "WorkerFailed"
 GRACE_CAPPED: Final = "GraceCapped"
 NODE_LOST: Final = "NodeLost"
 FORCE_DELETED: Final = "ForceDeleted"
-RESUMED: Final = "Resumed"
 SPEC_CHANGED: Final = "SpecChanged"
 
 

@@ -164,7 +164,7 @@ def _restart_reclaimed(draft: drafts.Draft, lost: list[attempts.Loss]) -> None:
 
 def _restart_failed(draft: drafts.Draft, failed: attempts.Loss) -> None:
     """A gang's failure may be the shadow of a node that died; a single worker's, or OOM, is its own."""
-    if draft.snapshot.valid_spec.workers > 1 and failed.verdict.cause != "OOMKilled":
+    if draft.snapshot.valid_spec.workers > 1 and failed.verdict.cause != loss.OUT_OF_MEMORY:
         attempts.begin(draft, status.Cause.UNDETERMINED, failed)
         return
     attempts.count_failure(draft, failed.verdict.detail)

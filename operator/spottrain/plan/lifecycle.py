@@ -19,10 +19,7 @@ def clean_up_after_the_end(draft: drafts.Draft) -> bool:
     if not draft.status.over:
         return False
     _add_last_words(draft)
-    living = [pod for pod in draft.snapshot.pods if not pod.ended]
-    for pod in living:
-        pods.end(draft, pod)
-    if living:
+    if pods.end_all(draft):
         return True
     job = draft.snapshot.job
     if job is not None and job.ours and not job.finished:
@@ -143,10 +140,7 @@ def start_anew_when_the_template_changed(draft: drafts.Draft) -> bool:
         attempts.begin(draft, status.Cause.SPEC_CHANGED)
         draft.say(conditions.SPEC_CHANGED, "workers or template changed: all workers save and start anew")
         return True
-    living = [pod for pod in snapshot.pods if not pod.ended]
-    for pod in living:
-        pods.end(draft, pod)
-    if not living:
+    if not pods.end_all(draft):
         draft.act(actions.DeleteJob(job.uid))
     return True
 
@@ -183,9 +177,7 @@ def _suspend(draft: drafts.Draft, reason: str) -> None:
     job = draft.snapshot.job
     if job is not None and not job.suspended and not job.queued:
         draft.act(actions.SuspendJob(suspend=True))
-    for pod in draft.snapshot.pods:
-        if not pod.ended:
-            pods.end(draft, pod)
+    pods.end_all(draft)
     message = "spec.suspend is true" if reason == conditions.BY_SPEC else "the queue has not admitted it"
     draft.condition(conditions.SUSPENDED, True, reason, message)
     draft.update(phase=status.Phase.SUSPENDED, next_retry=None)

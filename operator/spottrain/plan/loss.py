@@ -64,17 +64,8 @@ NODE_RESTARTED = "NodeRestarted"
 NOTICE = "Notice"
 POD_DELETED = "PodDeleted"
 POD_VANISHED = "PodVanished"
+OUT_OF_MEMORY = "OOMKilled"
 NODE_REFUSED = "NodeRefused"
-
-RECLAIM_CAUSES = (
-    *dict.fromkeys(DISRUPTIONS.values()),
-    OTHER_DISRUPTION,
-    NODE_LOST,
-    NODE_RESTARTED,
-    NOTICE,
-    POD_DELETED,
-    POD_VANISHED,
-)
 
 _REFUSALS = {
     "UnexpectedAdmissionError",  # a device plugin that is restarting, or has no healthy GPU left
@@ -91,7 +82,7 @@ _SHUTDOWN_REASONS = {"Terminated", "NodeShutdown", "Shutdown"}
 def classify(pod: snap.Pod, snapshot: snap.Snapshot) -> Verdict:
     """The fate of a pod of the current attempt; see the table above."""
     if pod.exit is not None and pod.exit.out_of_memory:
-        return Verdict(Fate.FAILED, "OOMKilled", f"{pod.name} was OOMKilled; raise its memory limit")
+        return Verdict(Fate.FAILED, OUT_OF_MEMORY, f"{pod.name} was OOMKilled; raise its memory limit")
     if pod.phase == "Succeeded":
         return _succeeded(pod, snapshot)
     cause = reclaim_cause(pod, snapshot)

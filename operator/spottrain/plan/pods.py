@@ -36,6 +36,14 @@ def _gang_is_broken(now: status.Status) -> bool:
     return last.cause in broken or last.reason in _WITHOUT_NOTICE
 
 
+def end_all(draft: drafts.Draft) -> bool:
+    """End every live pod of the job; returns whether there is still one."""
+    living = [pod for pod in draft.snapshot.pods if not pod.ended]
+    for pod in living:
+        end(draft, pod)
+    return bool(living)
+
+
 def end(draft: drafts.Draft, pod: snap.Pod, limit: float | None = None) -> None:
     """Delete a live pod: with its own grace or less, by force where nobody is left to end it."""
     snapshot = draft.snapshot
@@ -60,8 +68,9 @@ def _force(draft: drafts.Draft, pod: snap.Pod, why: str) -> None:
 def _grace(pod: snap.Pod, limit: float | None, snapshot: snap.Snapshot) -> int | None:
     """Seconds for the DELETE; None lets the pod's own stand."""
     limits = [pod.grace] if limit is None else [pod.grace, limit]
-    deadlines = [node.deadline for node in snapshot.nodes.values() if node.deadline and node.name == pod.node]
-    limits += [(one - snapshot.now).total_seconds() - grace.LEAST_MARGIN for one in deadlines]
+    node = snapshot.nodes.get(pod.node)
+    if node is not None and node.deadline is not None:
+        limits.append((node.deadline - snapshot.now).total_seconds() - grace.LEAST_MARGIN)
     least = max(1, int(min(limits)))  # 0 would be a force-delete, before the kubelet has even been asked
     return None if least >= pod.grace else least
 
