@@ -13,7 +13,7 @@ from demo.lines import Line
 SAVED, RESUMED = "saved", frozenset({"restored", "fresh"})
 """Events of the library: docs/library.md."""
 
-DRAIN, EVICT, KILL = "drain", "evict", "kill"
+DRAIN, EVICT, KILL, UNPLUG = "drain", "evict", "kill", "unplug"
 WITH_NOTICE = frozenset({DRAIN, EVICT})
 
 
@@ -34,6 +34,10 @@ class Member:
     pod: str
     node: str = ""
     capacity: str = ""
+    made: float | None = None
+    """When its pod was first seen."""
+    bound: float | None = None
+    """When it was seen to have a node."""
     running: float | None = None
     """When it was seen running."""
     said: tuple[Line, ...] = ()
@@ -81,6 +85,8 @@ class Attempt:
     cause: str = ""
     reason: str = ""
     detail: str = ""
+    recorded: float | None = None
+    """When the operator was seen to have recorded it: before that there are no pods of it."""
 
     @property
     def last_step(self) -> int | None:
@@ -141,7 +147,7 @@ class Fault:
     """What the demo did to a node, and how things stood in that moment."""
 
     kind: str
-    """drain, evict or kill."""
+    """drain, evict, kill or unplug."""
     attempt: int
     node: str
     rank: int

@@ -33,6 +33,7 @@ class Gang:
         self._lock = threading.Lock()
         self._seen: dict[str, _Seen] = {}
         self._status: dict[str, Any] = {}
+        self._recorded: dict[int, float] = {}
         self._watches: list[ObjectWatch] = []
 
     def __enter__(self) -> Self:
@@ -61,11 +62,11 @@ class Gang:
     def so_far(self) -> Run:
         """What is known now."""
         with self._lock:
-            status = self._status
+            status, recorded = self._status, dict(self._recorded)
             members = [replace(seen.member, said=tuple(seen.lines)) for seen in self._seen.values()]
         return replace(
             self._run,
-            attempts=_attempts(members, status),
+            attempts=_attempts(members, status, recorded),
             phase=status.get("phase", ""),
             reclaims=status.get("reclaims", 0),
             failures=status.get("failures", 0),
@@ -86,14 +87,18 @@ class Gang:
     def _on_job(self, _: str, item: Mapping[str, Any]) -> None:
         with self._lock:
             self._status = dict(item.get("status") or {})
+            for one in self._status.get("attempts", ()):
+                self._recorded.setdefault(one["number"], clock.wall())
 
     def _on_pod(self, event: str, item: Mapping[str, Any]) -> None:
         name = item["metadata"]["name"]
         with self._lock:
-            seen = self._seen.setdefault(name, _Seen(_member(item)))
+            seen = self._seen.setdefault(name, _Seen(replace(_member(item), made=clock.wall())))
             node = item["spec"].get("nodeName", "")
             state = _container_state(item)
             seen.member = replace(seen.member, node=node, capacity=self._capacity.get(node, ""))
+            if seen.member.bound is None and node:
+                seen.member = replace(seen.member, bound=clock.wall())
             if seen.member.running is None and "running" in state:
                 seen.member = replace(seen.member, running=clock.wall())
             if seen.log is None and state.keys() & {"running", "terminated"}:
@@ -126,7 +131,9 @@ def _container_state(item: Mapping[str, Any]) -> Mapping[str, Any]:
     return state
 
 
-def _attempts(members: list[Member], status: Mapping[str, Any]) -> tuple[Attempt, ...]:
+def _attempts(
+    members: list[Member], status: Mapping[str, Any], recorded: Mapping[int, float]
+) -> tuple[Attempt, ...]:
     """Every attempt of which the operator or a pod tells, by number."""
     told = {one["number"]: one for one in status.get("attempts", ())}
     numbers = sorted({*told, *(member.attempt for member in members)})
@@ -137,6 +144,7 @@ def _attempts(members: list[Member], status: Mapping[str, Any]) -> tuple[Attempt
             cause=told.get(number, {}).get("cause", ""),
             reason=told.get(number, {}).get("reason", ""),
             detail=told.get(number, {}).get("detail", ""),
+            recorded=recorded.get(number),
         )
         for number in numbers
     )

@@ -1,6 +1,7 @@
 """The operator and the demo's namespace in a cluster."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,11 +51,13 @@ def values(site: Site) -> dict[str, Any]:
     return found
 
 
-def namespace(site: Site, program: Path, screen: Screen) -> None:
-    """A fresh namespace with the store's keys and the program, in place of one that an earlier demo left."""
+def namespace(site: Site, files: Mapping[str, str], screen: Screen) -> None:
+    """A fresh namespace in place of one that an earlier run left, with the store's keys and the program.
+
+    `files`: the text of each by its name; the workers run train.py.
+    """
     remove_namespace(site.programs, screen)
     site.programs.apply(manifests.namespace(NAMESPACE))
-    files = {"train.py": program.read_text()}
     site.programs.apply(manifests.secret(site.store), manifests.program(files))
     clock.wait_for(
         f"the service account of namespace {NAMESPACE}",

@@ -60,12 +60,17 @@ class LabTarget:
         )
 
     def strike(self, kind: str, *, node: str, pod: str) -> None:
-        """Drain the node, which returns when its pods are gone; or kill the machine."""
+        """Drain the node, which returns when its pods are gone; or kill the machine.
+
+        The kernel of a killed one still closes its connections, unless its cable was pulled before.
+        """
         del pod
         try:
             if kind == facts.DRAIN:
                 self._lab.node_drain(node)
             else:
+                if kind == facts.UNPLUG:
+                    self._lab.node_partition(node)
                 self._lab.node_kill(node)
         except LabError as error:
             raise DemoError(str(error)) from error

@@ -36,7 +36,7 @@ def perform(target: Target, script: Script, root: Path, out: Path, screen: Scree
     out.mkdir(parents=True)
     site = target.prepare()
     install.operator(site, root / CHART, screen)
-    install.namespace(site, root / PROGRAM, screen)
+    install.namespace(site, {"train.py": (root / PROGRAM).read_text()}, screen)
     with _store(site, out, screen) as site:
         stage = Stage(site, target, screen, out, script)
         nothing = Run(play.BROKEN, site.workers.count, script.interval)

@@ -23,6 +23,7 @@ _WORDS = {
     facts.DRAIN: "is drained",
     facts.EVICT: "is cordoned, its worker evicted",
     facts.KILL: "is killed, without notice",
+    facts.UNPLUG: "is killed, without notice and without a last packet",
 }
 
 
@@ -62,7 +63,7 @@ def unbroken(stage: Stage) -> Run:
     # No interval ends within this run: it saves at its end alone.
     pace = Pace(interval=3600, env=script.env(pause=0))
     stage.screen.say(f"the run to compare with: {script.steps} steps, nothing happens to it")
-    with _started(stage, UNBROKEN, pace) as gang:
+    with started(stage, UNBROKEN, pace) as gang:
         return _until_complete(stage, gang)
 
 
@@ -74,26 +75,29 @@ def broken(stage: Stage, note: Callable[[Run], None]) -> Run:
     stage.screen.say(
         f"{workers.count} workers, {workers.floor} of them on on-demand, a save every {script.interval:g} s"
     )
-    with _started(stage, BROKEN, pace) as gang:
+    with started(stage, BROKEN, pace) as gang:
         try:
-            first = _strike(stage, gang, kind=stage.target.faults[0])
-            _strike(stage, gang, kind=stage.target.faults[1], before=first)
+            first = strike(stage, gang, kind=stage.target.faults[0])
+            strike(stage, gang, kind=stage.target.faults[1], after=first.attempt, spared=(first.rank,))
             return _until_complete(stage, gang)
         finally:
             note(gang.so_far())
 
 
-def _started(stage: Stage, name: str, pace: Pace) -> Gang:
+def started(stage: Stage, name: str, pace: Pace) -> Gang:
+    """A job of this name, applied and watched."""
     site = stage.site
     site.programs.apply(manifests.job(name, site.workers, site.store, pace))
     run = Run(name=name, workers=site.workers.count, interval=pace.interval)
     return Gang(site, run, stage.out / name)
 
 
-def _strike(stage: Stage, gang: Gang, *, kind: str, before: Fault | None = None) -> Fault:
-    """Wait for an attempt later than `before`'s to be half an interval past a save, and take a node away."""
-    after, spared = (before.attempt, (before.rank,)) if before else (0, ())
-    current = _wait(
+def strike(stage: Stage, gang: Gang, *, kind: str, after: int = 0, spared: tuple[int, ...] = ()) -> Fault:
+    """Wait for an attempt later than number `after` to be half an interval past a save, and take a node away.
+
+    Never that of rank 0, nor of a `spared` rank.
+    """
+    current = wait(
         stage, gang, "a committed save, passed by every rank,", functools.partial(ripe, after=after)
     )
     member = victim(current, spared)
@@ -135,7 +139,7 @@ def victim(attempt: Attempt, spared: tuple[int, ...]) -> Member:
 
 
 def _until_complete(stage: Stage, gang: Gang) -> Run:
-    run = _wait(stage, gang, "the end of the job", lambda run: run if run.completed else None)
+    run = wait(stage, gang, "the end of the job", lambda run: run if run.completed else None)
     last = run.attempts[-1].number
     clock.wait_for("the end of the workers' logs", lambda: gang.logs_read(last), seconds=20)
     run = gang.so_far()
@@ -145,7 +149,9 @@ def _until_complete(stage: Stage, gang: Gang) -> Run:
     return run
 
 
-def _wait(stage: Stage, gang: Gang, what: str, probe: Callable[[Run], T | None]) -> T:
+def wait(stage: Stage, gang: Gang, what: str, probe: Callable[[Run], T | None]) -> T:
+    """What `probe` finds in the run; DemoError when the job has failed, or the scene takes too long."""
+
     def ask() -> T | None:
         run = gang.so_far()
         if run.phase == "Failed":
