@@ -26,6 +26,7 @@ WAITING_FOR_PREDECESSORS: Final = "WaitingForPredecessors"
 CONTROL_PLANE_SUSPECT: Final = "ControlPlaneSuspect"
 BACKING_OFF: Final = "BackingOff"
 CREATION_REFUSED: Final = "CreationRefused"
+SPEC_REFUSED: Final = "SpecRefused"
 NOT_STARTED: Final = "NotStarted"
 ENDED: Final = "Ended"
 

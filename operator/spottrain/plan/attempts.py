@@ -54,8 +54,10 @@ def begin(draft: drafts.Draft, cause: status.Cause, lost: Loss | None = None) ->
 
 
 def _warn_of_capped_grace(draft: drafts.Draft) -> None:
+    if draft.status.attempt > 1:
+        return
     given = grace.grace(draft.snapshot)
-    if draft.status.attempt == 1 and given.capped:
+    if given.capped:
         draft.say(conditions.GRACE_CAPPED, given.sentence(), warning=True)
 
 
@@ -84,12 +86,9 @@ def count_reclaim(draft: drafts.Draft, lost: Loss) -> None:
 def count_failure(draft: drafts.Draft, detail: str) -> None:
     """One more application failure: status and Event."""
     draft.update(failures=draft.status.failures + 1)
-    limit = draft.snapshot.valid_spec.max_failures
-    draft.say(
-        conditions.WORKER_FAILED,
-        f"failure {draft.status.failures} of {limit} allowed: {detail}",
-        warning=True,
-    )
+    limit = draft.snapshot.max_failures
+    allowed = "" if limit is None else f" of {limit} allowed"
+    draft.say(conditions.WORKER_FAILED, f"failure {draft.status.failures}{allowed}: {detail}", warning=True)
 
 
 def settle(draft: drafts.Draft) -> None:
@@ -116,7 +115,7 @@ def _settle_one(draft: drafts.Draft, attempt: status.Attempt) -> None:
             return
     deadline = attempt.start + dt.timedelta(seconds=snapshot.settings.settlement)
     ended = {pod.index for pod in members if pod.ended}
-    if snapshot.now < deadline and len(ended) < snapshot.valid_spec.workers:
+    if snapshot.now < deadline and len(ended) < snapshot.workers:
         draft.wake_at(deadline)
         return
     count_failure(draft, attempt.detail)

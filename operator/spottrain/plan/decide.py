@@ -1,6 +1,7 @@
 """The specification as an ordered list: what is true of the job, checked from top to bottom.
 
-Each policy is named as a statement. It adds to the draft and returns True when nothing below it applies.
+Each policy is named as a statement. It adds to the draft and returns True when nothing below it applies. A
+job whose spec is refused has a list of its own, in which nothing is made.
 """
 
 import collections.abc as cabc
@@ -14,8 +15,7 @@ Policy = cabc.Callable[[drafts.Draft], bool]
 POLICIES: tuple[Policy, ...] = (
     lifecycle.leave_a_deleted_job_to_garbage_collection,
     lifecycle.clean_up_after_the_end,
-    lifecycle.refuse_an_invalid_spec,
-    lifecycle.obey_a_refusal,
+    lifecycle.wait_for_a_newer_cluster,
     lifecycle.let_the_pods_of_a_deleted_job_end,
     lifecycle.have_a_job,
     lifecycle.start_anew_when_the_template_changed,
@@ -29,11 +29,25 @@ POLICIES: tuple[Policy, ...] = (
     gang.run_the_attempt,
 )
 
+WHILE_REFUSED: tuple[Policy, ...] = (
+    lifecycle.leave_a_deleted_job_to_garbage_collection,
+    lifecycle.clean_up_after_the_end,
+    lifecycle.say_what_to_mend,
+    lifecycle.have_nothing_that_could_go_on,
+    lifecycle.stay_suspended,
+    gang.settle_causes,
+    gang.fail_when_budget_is_spent,
+    gang.complete_when_all_finished,
+    gang.restart_when_a_member_is_lost,
+    gang.give_back_what_cannot_be_completed,
+    gang.let_what_runs_go_on,
+)
+
 
 def decide(snapshot: snap.Snapshot) -> actions.Plan:
     """The plan for one job. Decided again on the outcome of its own acts, it plans nothing new."""
     draft = drafts.Draft(snapshot)
-    for policy in POLICIES:
+    for policy in WHILE_REFUSED if snapshot.refused else POLICIES:
         if policy(draft):
             break
     report.describe(draft)

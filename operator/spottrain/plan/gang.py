@@ -33,15 +33,20 @@ def settle_causes(draft: drafts.Draft) -> bool:
 
 def fail_when_budget_is_spent(draft: drafts.Draft) -> bool:
     """More application failures than `maxFailures` allows."""
-    if draft.status.failures <= draft.snapshot.valid_spec.max_failures:
+    if not _budget_is_spent(draft):
         return False
     last = [one.detail for one in draft.status.attempts if one.cause is status.Cause.FAILED]
     _fail(draft, last[-1] if last else "")
     return True
 
 
+def _budget_is_spent(draft: drafts.Draft) -> bool:
+    limit = draft.snapshot.max_failures
+    return limit is not None and draft.status.failures > limit
+
+
 def _fail(draft: drafts.Draft, last: str) -> None:
-    limit = draft.snapshot.valid_spec.max_failures
+    limit = draft.snapshot.max_failures
     message = f"{draft.status.failures} failures, {limit} allowed" + (
         f"; the last one: {last}" if last else ""
     )
@@ -52,7 +57,7 @@ def _fail(draft: drafts.Draft, last: str) -> None:
 def complete_when_all_finished(draft: drafts.Draft) -> bool:
     """Every member of one attempt ended with its work done."""
     verdicts = _verdicts(draft.snapshot)
-    workers = draft.snapshot.valid_spec.workers
+    workers = draft.snapshot.workers
     if len(verdicts) < workers or any(one.verdict.fate is not loss.Fate.FINISHED for one in verdicts):
         return False
     message = f"all {workers} workers of attempt {draft.status.attempt} finished"
@@ -91,7 +96,7 @@ def give_back_what_cannot_be_completed(draft: drafts.Draft) -> bool:
     unplaced = _unplaced(snapshot)
     if not bound or unplaced is None or not draft.status.attempts or draft.status.attempts[-1].running:
         return False
-    limit = dt.timedelta(seconds=snapshot.valid_spec.placement_timeout)
+    limit = dt.timedelta(seconds=snapshot.placement_timeout)
     deadline = max(pod.created for pod in snapshot.current.values()) + limit
     if snapshot.now < deadline:
         draft.wake_at(deadline)
@@ -101,18 +106,17 @@ def give_back_what_cannot_be_completed(draft: drafts.Draft) -> bool:
 
 
 def _unplaced(snapshot: snap.Snapshot) -> attempts.Loss | None:
-    """The first worker that found no node, or that the API server refuses to make (a quota), if there is one.
+    """The first worker that found no node, or that can't be made (a quota, a refused spec), if there is one.
 
     One that still waits for its predecessor's place is neither.
     """
-    workers = snapshot.valid_spec.workers
+    workers, refused = snapshot.workers, snapshot.refused
+    if not refused and snapshot.refusal is not None and not snapshot.refusal.permanent:
+        refused = snapshot.refusal.message
     waiting = [pod for pod in snapshot.current.values() if not pod.node]
     missing = [index for index in range(workers) if index not in snapshot.current]
-    if missing and snapshot.refusal is not None and not snapshot.refusal.permanent:
-        index, text = (
-            missing[0],
-            f"{len(missing)} of {workers} workers are refused; {snapshot.refusal.message}",
-        )
+    if missing and refused:
+        index, text = missing[0], f"{len(missing)} of {workers} workers are refused; {refused}"
     elif waiting and not missing:
         index, text = waiting[0].index, f"{len(waiting)} of {workers} workers found no node"
         text = f"{text}; {waiting[0].unschedulable}".rstrip("; ")
@@ -123,9 +127,15 @@ def _unplaced(snapshot: snap.Snapshot) -> attempts.Loss | None:
 
 def run_the_attempt(draft: drafts.Draft) -> bool:
     """Pods of older attempts end, those of this one come to be, and restore is told when it may look."""
+    let_what_runs_go_on(draft)
+    pods.create_missing(draft)
+    return False
+
+
+def let_what_runs_go_on(draft: drafts.Draft) -> bool:
+    """All of running the attempt but making pods."""
     pods.acknowledge(draft)
     pods.end_older(draft)
-    pods.create_missing(draft)
     pods.say_go(draft)
     pods.watch_silent_nodes(draft)
     return False
@@ -140,7 +150,7 @@ def _verdicts(snapshot: snap.Snapshot) -> list[attempts.Loss]:
     verdicts = [attempts.Loss(index, loss.classify(pod, snapshot), pod) for index, pod in current.items()]
     all_existed = now.attempt > 0 and now.created_attempt == now.attempt
     last = {pod.index: pod for pod in snapshot.departed if pod.attempt_id == now.attempt_id}
-    absent = [index for index in range(snapshot.valid_spec.workers) if index not in current]
+    absent = [index for index in range(snapshot.workers) if index not in current]
     lost = [index for index in absent if all_existed or index in last]
     return verdicts + [_absent(snapshot, index, last.get(index)) for index in lost]
 
@@ -164,11 +174,11 @@ def _restart_reclaimed(draft: drafts.Draft, lost: list[attempts.Loss]) -> None:
 
 def _restart_failed(draft: drafts.Draft, failed: attempts.Loss) -> None:
     """A gang's failure may be the shadow of a node that died; a single worker's, or OOM, is its own."""
-    if draft.snapshot.valid_spec.workers > 1 and failed.verdict.cause != loss.OUT_OF_MEMORY:
+    if draft.snapshot.workers > 1 and failed.verdict.cause != loss.OUT_OF_MEMORY:
         attempts.begin(draft, status.Cause.UNDETERMINED, failed)
         return
     attempts.count_failure(draft, failed.verdict.detail)
-    if draft.status.failures > draft.snapshot.valid_spec.max_failures:
+    if _budget_is_spent(draft):
         _fail(draft, failed.verdict.detail)
         return
     attempts.begin(draft, status.Cause.FAILED, failed)

@@ -1,4 +1,21 @@
-"""The life of the object around the attempts: refusals, our Job, suspension, edits, the end."""
+"""The life of the object around the attempts: refusals, our Job, suspension, edits, the end.
+
+**A spec that is refused**, by us (InvalidSpec) or by the API server for good, until it is mended:
+
+- Nothing is made, and `Accepted` says in our words or the server's what to mend. Every edit is tried;
+  no refusal is tried again without one.
+- What runs goes on, may finish, and may complete the job. A suspended job stays suspended.
+- When a member is lost, the loss is judged and counted as ever, and the next attempt is recorded. That ends
+  the pods of the broken one with their grace, and then the job waits: an attempt that has no pods can lose
+  none, so nothing is counted twice. Mended, the spec starts that recorded attempt.
+- `maxFailures` can't be read from an invalid spec: failures are counted, and whether they are too many is
+  decided when it can be.
+- A gang that isn't whole when its spec is refused holds its nodes for `placementTimeout` (the default of it,
+  from an invalid spec), as when a quota refuses the rest.
+
+An edit of the template is known to be refused only when the Job of the old one is gone: until the API server
+is asked before (a dry run), such an edit ends what runs.
+"""
 
 import datetime as dt
 
@@ -64,20 +81,39 @@ def _expire(draft: drafts.Draft) -> None:
         draft.wake_at(expiry)
 
 
-def refuse_an_invalid_spec(draft: drafts.Draft) -> bool:
-    """The spec can't be acted on; wait for an edit."""
-    if not isinstance(draft.snapshot.spec, spec.InvalidSpecError):
+def say_what_to_mend(draft: drafts.Draft) -> bool:
+    """The spec can't be acted on, or the API server refused what it renders to: tried again after an edit."""
+    snapshot = draft.snapshot
+    reason = conditions.INVALID_SPEC
+    if not isinstance(snapshot.spec, spec.InvalidSpecError) and snapshot.refusal is not None:
+        reason = snapshot.refusal.reason
+    draft.condition(conditions.ACCEPTED, False, reason, snapshot.refused)
+    return reason == conditions.NAMESPACE_TERMINATING  # everything in it goes, which is no loss of ours
+
+
+def have_nothing_that_could_go_on(draft: drafts.Draft) -> bool:
+    """No attempt was begun, or there is no Job of ours whose pods they could be."""
+    job = draft.snapshot.job
+    if draft.status.attempt == 0 or draft.snapshot.workers == 0:
+        return True
+    return job is None or not job.ours or job.managed_by != names.MANAGED_BY
+
+
+def stay_suspended(draft: drafts.Draft) -> bool:
+    """Suspended before its spec was refused, or by its queue since."""
+    job = draft.snapshot.job
+    if job is not None and job.queued and job.suspended:
+        _suspend(draft, conditions.BY_QUEUE)
+        return True
+    was = conditions.find(draft.status.conditions, conditions.SUSPENDED)
+    if was is None or not was.status:
         return False
-    draft.condition(conditions.ACCEPTED, False, conditions.INVALID_SPEC, str(draft.snapshot.spec))
+    pods.end_all(draft)
     return True
 
 
-def obey_a_refusal(draft: drafts.Draft) -> bool:
-    """The API server refused what this spec renders to; its own words, and no second try until an edit."""
-    refusal = draft.snapshot.refusal
-    if refusal is not None and refusal.permanent and refusal.generation == draft.snapshot.generation:
-        draft.condition(conditions.ACCEPTED, False, refusal.reason, refusal.message)
-        return True
+def wait_for_a_newer_cluster(draft: drafts.Draft) -> bool:
+    """The API server dropped what we need of this very spec, and the Job made from it is gone."""
     unsupported = conditions.find(draft.status.conditions, conditions.ACCEPTED)
     return (
         unsupported is not None

@@ -156,7 +156,7 @@ def _suspects(snapshot: snap.Snapshot) -> set[str]:
 def acknowledge(draft: drafts.Draft) -> None:
     """Once every worker of the attempt has been seen, an absent one is a lost one."""
     current = draft.snapshot.current
-    if len(current) == draft.snapshot.valid_spec.workers:
+    if len(current) == draft.snapshot.workers:
         draft.update(created_attempt=draft.status.attempt)
 
 

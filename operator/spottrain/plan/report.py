@@ -26,7 +26,7 @@ def describe(draft: drafts.Draft) -> None:
 
 def _count_workers(draft: drafts.Draft) -> None:
     snapshot = draft.snapshot
-    if isinstance(snapshot.spec, Exception) or snapshot.status.over:
+    if snapshot.status.over:
         return
     current = [] if _just_begun(draft) else list(snapshot.current.values())
     running = [pod for pod in current if pod.running and pod.deleting is None]
@@ -36,7 +36,7 @@ def _count_workers(draft: drafts.Draft) -> None:
     said = [pod.said.step for pod in seen if pod.said is not None and pod.said.step is not None]
     draft.update(
         workers=status.Workers(
-            desired=snapshot.spec.workers,
+            desired=snapshot.workers,
             running=len(running),
             on_demand=len(on_demand),
             spot=len(spot),
@@ -97,6 +97,9 @@ def _running_condition(draft: drafts.Draft) -> None:
         draft.condition(conditions.RUNNING, False, conditions.WAITING_FOR_PREDECESSORS, message)
     elif now.attempt == 0 or now.phase is status.Phase.SUSPENDED:
         draft.condition(conditions.RUNNING, False, conditions.NOT_STARTED, "no worker runs")
+    elif snapshot.refused:
+        message = f"{count}; no other is made until the spec is mended: {snapshot.refused}"
+        draft.condition(conditions.RUNNING, False, conditions.SPEC_REFUSED, message)
     elif now.next_retry is not None and snapshot.now < now.next_retry:
         draft.condition(conditions.RUNNING, False, conditions.BACKING_OFF, _why_later(now))
     elif any(not pod.ended for pod in snapshot.older) and not _just_begun(draft):
@@ -117,7 +120,11 @@ def _why_later(now: status.Status) -> str:
 
 def _floor_condition(draft: drafts.Draft) -> None:
     snapshot = draft.snapshot
-    if isinstance(snapshot.spec, Exception) or draft.status.attempt == 0:
+    if draft.status.attempt == 0:
+        return
+    if isinstance(snapshot.spec, Exception):
+        message = "how many are wanted cannot be read from the spec"
+        draft.condition(conditions.FLOOR_MET, None, conditions.INVALID_SPEC, message)
         return
     floor = snapshot.spec.spot.floor
     if floor == 0:

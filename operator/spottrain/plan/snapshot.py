@@ -186,6 +186,35 @@ class Snapshot:
             raise self.spec
         return self.spec
 
+    @property
+    def refused(self) -> str:
+        """Why no worker can be made until the spec is mended, in a sentence; empty where one can."""
+        if isinstance(self.spec, specs.InvalidSpecError):
+            return str(self.spec)
+        refusal = self.refusal
+        if refusal is None or not refusal.permanent or refusal.generation != self.generation:
+            return ""
+        return refusal.message or refusal.reason
+
+    @property
+    def workers(self) -> int:
+        """The size of the gang; while the spec can't be read, as it was when it last could."""
+        if isinstance(self.spec, specs.InvalidSpecError):
+            return self.status.workers.desired
+        return self.spec.workers
+
+    @property
+    def max_failures(self) -> int | None:
+        """How many failures are allowed; None while the spec can't be read: nothing is decided on it then."""
+        return None if isinstance(self.spec, specs.InvalidSpecError) else self.spec.max_failures
+
+    @property
+    def placement_timeout(self) -> float:
+        """Seconds that a gang may hold nodes and not be whole; the default while the spec can't be read."""
+        if isinstance(self.spec, specs.InvalidSpecError):
+            return specs.Spec.placement_timeout
+        return self.spec.placement_timeout
+
     @functools.cached_property
     def suspicion(self) -> str:
         """Why the control plane itself is suspect, in a sentence; empty if it isn't.

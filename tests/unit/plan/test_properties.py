@@ -1,5 +1,7 @@
 """Whole lives drawn at random: whatever happens, in whatever order, the promises hold."""
 
+import dataclasses
+
 import hypothesis
 from hypothesis import stateful
 from hypothesis import strategies as st
@@ -16,7 +18,8 @@ class GangLife(stateful.RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.cluster = virtual.Cluster(virtual.wishes(max_failures=2, spot=spec.Spot(floor=1)))
+        self.wishes = virtual.wishes(max_failures=2, spot=spec.Spot(floor=1))
+        self.cluster = virtual.Cluster(self.wishes)
         self.crashes = 0
 
     def _pick(self, data: st.DataObject, phases: tuple[str, ...], *, bound: bool = False) -> str | None:
@@ -32,12 +35,14 @@ class GangLife(stateful.RuleBasedStateMachine):
     @stateful.rule()
     def the_operator_catches_up(self) -> None:
         self.cluster.settle()
+        older = self.cluster.snapshot().older
+        assert all(pod.deleting for pod in older if not pod.ended), "a pod of an older attempt runs on"
         self._every_wait_has_a_wake_up()
 
     def _every_wait_has_a_wake_up(self) -> None:
-        """What is waited for is a pod's or a node's doing (an event tells), or a moment (a wake-up does)."""
+        """What is waited for is a pod's, a node's or the user's doing (an event tells), or a moment."""
         cluster, now = self.cluster, self.cluster.status
-        if now.over or cluster.snapshot().valid_spec.suspend or cluster.wake is not None:
+        if now.over or self.wishes.suspend or cluster.snapshot().refused or cluster.wake is not None:
             return
         living = [pod for pod in cluster.pods.values() if not pod.ended]
         assert living, f"nobody would ever look at it again: {now}"
@@ -97,9 +102,20 @@ class GangLife(stateful.RuleBasedStateMachine):
 
     @stateful.rule(suspend=st.booleans())
     def the_user_suspends_or_resumes(self, suspend: bool) -> None:
-        job = self.cluster.snapshot().valid_spec
-        self.cluster.spec = virtual.dataclasses.replace(job, suspend=suspend)
-        self.cluster.generation += 1
+        self.wishes = dataclasses.replace(self.wishes, suspend=suspend)
+        self.cluster.edit(self.wishes)
+
+    @stateful.rule()
+    def the_user_breaks_the_spec(self) -> None:
+        self.cluster.edit(spec.InvalidSpecError("spec.workers: write a whole number of at least 1"))
+
+    @stateful.rule()
+    def the_user_mends_the_spec(self) -> None:
+        self.cluster.edit(self.wishes)
+
+    @stateful.rule(words=st.sampled_from(["", "spec.priority: Forbidden"]))
+    def the_server_changes_its_mind_about_pods(self, words: str) -> None:
+        self.cluster.server_says_no = words
 
     @stateful.rule(seconds=st.sampled_from([1, 5, 30, 80, 700]))
     def time_passes(self, seconds: int) -> None:
@@ -133,13 +149,15 @@ class GangLife(stateful.RuleBasedStateMachine):
     def teardown(self) -> None:
         """From any state, once the world is well again the job runs, or is over, or is held by its user."""
         cluster = self.cluster
+        cluster.server_says_no = ""
+        cluster.edit(self.wishes)
         for name in cluster.nodes:
             cluster.change_node(name, ready=True, ready_since=cluster.now, notice="", unschedulable=False)
         for _ in range(12):
             cluster.pass_time(120)
             cluster.recovered()
         phases = {status.Phase.RUNNING, status.Phase.COMPLETE, status.Phase.FAILED}
-        expected = {status.Phase.SUSPENDED} if cluster.snapshot().valid_spec.suspend else phases
+        expected = {status.Phase.SUSPENDED} if self.wishes.suspend else phases
         assert cluster.status.phase in expected | {status.Phase.COMPLETE, status.Phase.FAILED}
         if cluster.status.over and cluster.job is not None:
             assert cluster.job.finished

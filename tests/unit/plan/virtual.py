@@ -7,7 +7,7 @@ after every pass that deciding again changes nothing once all acts are done.
 import dataclasses
 import datetime as dt
 
-from spottrain.api import clouds, names, spec, status
+from spottrain.api import clouds, conditions, names, spec, status
 from spottrain.plan import actions, decide
 from spottrain.plan import snapshot as snap
 
@@ -33,6 +33,9 @@ class Cluster:
         self.settings = settings or snap.Settings()
         self.status = status.Status()
         self.generation = 1
+        self.server_says_no = ""
+        """The API server's words for every pod that it is asked to make, if it refuses them for good."""
+        self.refusal: snap.Refusal | None = None
         self.job: snap.Job | None = None
         self.pods: dict[str, snap.Pod] = {}
         self.departed: list[snap.Pod] = []
@@ -69,6 +72,7 @@ class Cluster:
             if isinstance(self.spec, spec.Spec)
             else "",
             settings=self.settings,
+            refusal=self.refusal,
         )
 
     def _seen(self, node: snap.Node) -> snap.Node:
@@ -79,12 +83,17 @@ class Cluster:
     def step(self) -> actions.Plan:
         """One pass."""
         before = self.status
-        plan = decide.decide(self.snapshot())
+        snapshot = self.snapshot()
+        plan = decide.decide(snapshot)
         self._serial += 1
+        makes = any(isinstance(one, actions.CreateJob | actions.CreatePod) for one in plan.actions)
+        assert not (makes and snapshot.refused), "something is made of a spec that is refused"
         assert plan.status.attempt >= before.attempt, "an attempt went down"
         assert plan.status.attempt <= before.attempt + 1, "attempts were skipped"
         # The real thing loses fractions of a second on the way through the API server; so do we.
         self.status = status.parse(status.render(plan.status))
+        if self.refusal is not None and self.refusal.generation != self.generation:
+            self.refusal = None
         for action in plan.actions:
             self._carry_out(action)
         self.events += plan.events
@@ -144,6 +153,10 @@ class Cluster:
 
     def _create(self, overlay: actions.Overlay) -> None:
         name = names.pod_name("tr", overlay.index, overlay.attempt)
+        if self.server_says_no:
+            words = self.server_says_no
+            self.refusal = snap.Refusal(conditions.TEMPLATE_REJECTED, words, self.generation, permanent=True)
+            return
         assert name not in self.pods, f"{name} was created twice"
         living = [pod for pod in self.pods.values() if pod.index == overlay.index and not pod.ended]
         leaving = self.snapshot().leaving
@@ -227,6 +240,11 @@ class Cluster:
     def delete(self, name: str) -> None:
         """A plain DELETE by somebody."""
         self._delete(name, self.pods[name].uid, None)
+
+    def edit(self, wished: spec.Spec | spec.InvalidSpecError) -> None:
+        """The user applies another spec."""
+        self.spec = wished
+        self.generation += 1
 
     def change_node(self, name: str, **changes: object) -> None:
         self.nodes[name] = dataclasses.replace(self.nodes[name], **changes)  # type: ignore[arg-type]
