@@ -1,6 +1,7 @@
 """Whole lives drawn at random: whatever happens, in whatever order, the promises hold."""
 
 import dataclasses
+import datetime as dt
 
 import hypothesis
 from hypothesis import stateful
@@ -83,16 +84,17 @@ class GangLife(stateful.RuleBasedStateMachine):
         if name in self.cluster.nodes:
             self.cluster.silence(name)
 
-    @stateful.rule(name=st.sampled_from(["n1", "n2", "n3"]))
-    def a_node_is_under_notice(self, name: str) -> None:
+    @stateful.rule(name=st.sampled_from(["n1", "n2", "n3"]), seconds=st.none() | st.integers(1, 60))
+    def a_node_is_under_notice(self, name: str, seconds: int | None) -> None:
         if name in self.cluster.nodes:
-            self.cluster.change_node(name, notice="spot")
+            deadline = None if seconds is None else self.cluster.now + dt.timedelta(seconds=seconds)
+            self.cluster.change_node(name, notice="spot", deadline=deadline)
 
     @stateful.rule(name=st.sampled_from(["n1", "n2", "n3"]))
     def a_node_is_well_again(self, name: str) -> None:
         if name in self.cluster.nodes:
             self.cluster.change_node(
-                name, ready=True, ready_since=self.cluster.now, notice="", unschedulable=False
+                name, ready=True, ready_since=self.cluster.now, notice="", deadline=None, unschedulable=False
             )
 
     @stateful.rule(name=st.sampled_from(["n4", "n5"]))
@@ -152,7 +154,9 @@ class GangLife(stateful.RuleBasedStateMachine):
         cluster.server_says_no = ""
         cluster.edit(self.wishes)
         for name in cluster.nodes:
-            cluster.change_node(name, ready=True, ready_since=cluster.now, notice="", unschedulable=False)
+            cluster.change_node(
+                name, ready=True, ready_since=cluster.now, notice="", deadline=None, unschedulable=False
+            )
         for _ in range(12):
             cluster.pass_time(120)
             cluster.recovered()
