@@ -12,7 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench import gangs, plane, systems, vanished
+from bench import cold, gangs, moments, plane, systems, vanished
+from bench.moments import Moments
+from demo import facts
+from demo.errors import DemoError
+from demo.facts import Fault
 from lab.cluster import Lab
 from lab.errors import LabError
 
@@ -23,6 +27,10 @@ MANY = (50, 8)
 REPEATED_WORKERS = 16
 REPEATED_TIMES = 5
 RECLAIMS = 20
+
+ON_KWOK = ("repeat", "defaults", "tuned", "vanished")
+ON_KUBELETS = ("cold",)
+DEATHS = {facts.KILL: "cold_death", facts.UNPLUG: "unplugged_death"}
 
 BARS = {
     "ratio_one_gang": 0.25,
@@ -114,10 +122,39 @@ def vanish(report: Report, lab: Lab, rounds: int) -> None:
     report.write()
 
 
+def die(report: Report, rounds: int, *, keep: bool) -> None:
+    """A node of a real gang dies without notice; the figures are those of the round in the middle."""
+    found: dict[str, list[Moments]] = {}
+    told = report.notes.setdefault("deaths", [])
+
+    def note(fault: Fault, seen: Moments) -> None:
+        case = DEATHS[fault.kind]
+        report.add(case, "spottrain", seen.stepped)
+        told.append({"case": case, "node": fault.node, "rank": fault.rank, "seconds_since": seen.rounded()})
+        found.setdefault(case, []).append(seen)
+        middle = moments.typical(found[case])
+        report.figures[f"{case}_seconds"] = middle.stepped
+        report.figures |= {f"{case}_{part}": seconds for part, seconds in middle.parts.items()}
+        report.write()
+
+    cold.measure("cold", cold.deaths(rounds), OUT / "cold", note, keep=keep)
+
+
 def run(options: argparse.Namespace) -> Report:
     """All parts, or those that were asked for."""
     report = Report()
     report.notes["load_at_start"] = systems.environment_load()
+    if set(options.parts) & set(ON_KWOK):
+        beside_jobset(report, options)
+    if "cold" in options.parts:
+        die(report, options.rounds, keep=options.keep)
+    report.notes["load_at_end"] = systems.environment_load()
+    report.write()
+    return report
+
+
+def beside_jobset(report: Report, options: argparse.Namespace) -> None:
+    """The parts on machines that kwok plays."""
     lab = plane.up()
     both: tuple[systems.System, ...] = (systems.Spottrain(), systems.JobSet())
     try:
@@ -139,23 +176,20 @@ def run(options: argparse.Namespace) -> Report:
             system.stop(lab)
         if not options.keep:
             lab.remove()
-    report.notes["load_at_end"] = systems.environment_load()
-    report.write()
-    return report
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """0 when every bar that was measured is met."""
-    parts = ("repeat", "defaults", "tuned", "vanished")
+    parts = (*ON_KWOK, *ON_KUBELETS)
     parser = argparse.ArgumentParser(prog="python -m bench.recovery", description=__doc__)
     parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
     parser.add_argument("--rounds", type=int, default=3, help="how often each case is measured (default: 3)")
-    parser.add_argument("--keep", action="store_true", help="leave the lab `bench` running")
+    parser.add_argument("--keep", action="store_true", help="leave the labs `bench` and `cold` running")
     options = parser.parse_args(argv)
     OUT.mkdir(parents=True, exist_ok=True)
     try:
         report = run(options)
-    except LabError as error:
+    except (LabError, DemoError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
     print(report.table())
