@@ -2,6 +2,7 @@
 
 import asyncio
 import heapq
+import math
 import random
 
 Key = tuple[str, str]
@@ -11,6 +12,8 @@ LONGEST_PAUSE = 60.0
 PACE = 0.1
 """Seconds between the end of a job's pass and the next one that news of its pods may cause. A gang that ends
 and comes back sends hundreds of events; one pass for many of them writes less and decides the same."""
+LONGEST_TURN = 10.0
+"""Seconds that a due key may be passed over by those in a hurry."""
 _REMEMBERED = 4096
 
 
@@ -18,7 +21,9 @@ class Queue:
     """Level-triggered: a key that is added twice before its turn is handed out once.
 
     Of the keys that are due, those that were told to hurry come first: a gang that is being replaced is
-    brought to its end before the next is begun, so that most are whole again sooner and none later.
+    brought to its end before the next is begun, so that most are whole again sooner and none later. Keys that
+    have been due for `LONGEST_TURN` come before them, the oldest first: a fresh loss waits no longer than
+    that, and the passes of what was due before it, however many gangs are being replaced.
     """
 
     def __init__(self) -> None:
@@ -99,14 +104,20 @@ class Queue:
             self._changed.set()
 
     def _pop(self, now: float) -> Key | None:
-        for heap in (self._hurried, self._others):
-            while heap and (heap[0][1] in self._busy or self._due.get(heap[0][1]) != heap[0][0]):
-                heapq.heappop(heap)  # a sooner wish has replaced it
-            if heap and heap[0][0] <= now:
-                _, key = heapq.heappop(heap)
-                del self._due[key]
-                return key
-        return None
+        due = [heap for heap in (self._hurried, self._others) if self._first(heap) <= now]
+        if not due:
+            return None
+        oldest = min(due, key=lambda heap: heap[0])
+        overdue = oldest[0][0] + LONGEST_TURN <= now
+        _, key = heapq.heappop(oldest if overdue else due[0])
+        del self._due[key]
+        return key
+
+    def _first(self, heap: list[tuple[float, Key]]) -> float:
+        """When the first of these keys is due, past those whose wish a sooner one has replaced."""
+        while heap and (heap[0][1] in self._busy or self._due.get(heap[0][1]) != heap[0][0]):
+            heapq.heappop(heap)
+        return heap[0][0] if heap else math.inf
 
 
 def _now() -> float:

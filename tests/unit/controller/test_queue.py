@@ -4,8 +4,11 @@ import asyncio
 import itertools
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from spottrain.controller import queue
+from tests.unit.controller import virtual
 
 A, B = ("t", "a"), ("t", "b")
 
@@ -145,3 +148,60 @@ def test_a_wish_of_a_busy_key_is_kept_whatever_its_hurry() -> None:
         await nothing_comes(work)
 
     run(body())
+
+
+async def wait_of(wanted: queue.Key, work: queue.Queue, takes: float) -> float:
+    """Seconds until it is handed out by a worker whose passes take so long; others want another at once."""
+    now = asyncio.get_running_loop().time
+    begun = now()
+    while (key := await work.take()) != wanted and now() < begun + 2 * queue.LONGEST_TURN:
+        await asyncio.sleep(takes)
+        work.done(key)
+        work.add(key)
+    return now() - begun
+
+
+@given(gangs=st.integers(1, 30), takes=st.sampled_from([0.1, 0.3, 0.5]))
+def test_a_fresh_loss_waits_its_longest_turn_at_most_however_many_gangs_are_being_replaced(
+    gangs: int, takes: float
+) -> None:
+    """In virtual time. What was due before it may come before it."""
+
+    async def body() -> None:
+        work = queue.Queue()
+        for number in range(gangs):
+            work.hurry(("t", f"gang-{number}"), True)
+            work.add(("t", f"gang-{number}"))
+        work.add(A)
+        waited = await wait_of(A, work, takes)
+        assert waited <= max(queue.LONGEST_TURN, gangs * takes) + takes
+
+    virtual.run(body())
+
+
+def test_until_then_those_in_a_hurry_come_first() -> None:
+    async def body() -> None:
+        work = queue.Queue()
+        work.add(A)
+        await asyncio.sleep(queue.LONGEST_TURN - 1)
+        work.hurry(B, True)
+        work.add(B)
+        assert [await work.take(), await work.take()] == [B, A]
+
+    virtual.run(body())
+
+
+@pytest.mark.parametrize(("first", "second"), [(A, B), (B, A)])
+def test_of_those_that_have_waited_too_long_the_longest_comes_first(
+    first: queue.Key, second: queue.Key
+) -> None:
+    async def body() -> None:
+        work = queue.Queue()
+        work.hurry(B, True)
+        work.add(first)
+        await asyncio.sleep(1)
+        work.add(second)
+        await asyncio.sleep(queue.LONGEST_TURN)
+        assert [await work.take(), await work.take()] == [first, second]
+
+    virtual.run(body())
