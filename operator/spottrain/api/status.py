@@ -1,15 +1,21 @@
-"""The `status` of a SpotTrainingJob: parsed, computed as a whole, and written back when it differs."""
+"""The `status` of a SpotTrainingJob: parsed, computed as a whole, and written back when it differs.
+
+A newer version may have written it before a downgrade. A phase or a cause that this one has no word for stays
+the word that was found: it is none of ours in every comparison, and is written back as it was.
+"""
 
 import collections.abc as cabc
 import dataclasses
 import datetime as dt
 import enum
-from typing import Any
+from typing import Any, TypeVar
 
 from spottrain.api import duration
 from spottrain.api.conditions import Condition
 
 ATTEMPTS_KEPT = 10
+
+_Words = TypeVar("_Words", bound=enum.StrEnum)
 
 
 class Phase(enum.StrEnum):
@@ -48,7 +54,7 @@ class Attempt:
 
     number: int
     id: str
-    cause: Cause
+    cause: Cause | str
     start: dt.datetime
     reason: str = ""
     detail: str = ""
@@ -87,7 +93,7 @@ class Workers:
 class Status:
     """All of `status`. `attempt` 0: none was started; `created_attempt` follows once all its pods exist."""
 
-    phase: Phase = Phase.PENDING
+    phase: Phase | str = Phase.PENDING
     conditions: tuple[Condition, ...] = ()
     observed_generation: int = 0
     attempt: int = 0
@@ -106,15 +112,17 @@ class Status:
 
     @property
     def over(self) -> bool:
-        """The decision has been taken: complete or failed, for ever."""
-        return self.phase in {Phase.COMPLETE, Phase.FAILED}
+        """The decision has been taken: complete or failed, for ever, or an end that a newer version knows."""
+        if isinstance(self.phase, Phase):
+            return self.phase in {Phase.COMPLETE, Phase.FAILED}
+        return self.completion is not None
 
 
 def parse(raw: cabc.Mapping[str, Any]) -> Status:
     """A Status from the resource's `status`, which may be empty."""
     workers = raw.get("workers") or {}
     return Status(
-        phase=Phase(raw.get("phase", Phase.PENDING)),
+        phase=_word(Phase, raw.get("phase") or Phase.PENDING),
         conditions=tuple(_condition(one) for one in raw.get("conditions", ())),
         observed_generation=raw.get("observedGeneration", 0),
         attempt=raw.get("attempt", 0),
@@ -178,6 +186,13 @@ def _without_none(raw: cabc.Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in raw.items() if value is not None}
 
 
+def _word(known: type[_Words], text: str) -> _Words | str:
+    try:
+        return known(text)
+    except ValueError:
+        return text
+
+
 _STATUS_TEXT = {True: "True", False: "False", None: "Unknown"}
 _STATUS_VALUE = {text: value for value, text in _STATUS_TEXT.items()}
 
@@ -185,7 +200,7 @@ _STATUS_VALUE = {text: value for value, text in _STATUS_TEXT.items()}
 def _condition(raw: cabc.Mapping[str, Any]) -> Condition:
     return Condition(
         type=raw["type"],
-        status=_STATUS_VALUE[raw["status"]],
+        status=_STATUS_VALUE.get(raw["status"]),
         reason=raw["reason"],
         message=raw["message"],
         since=duration.parse_time(raw["lastTransitionTime"]),
@@ -208,7 +223,7 @@ def _attempt(raw: cabc.Mapping[str, Any]) -> Attempt:
     return Attempt(
         number=raw["number"],
         id=raw["id"],
-        cause=Cause(raw["cause"]),
+        cause=_word(Cause, raw["cause"]),
         start=duration.parse_time(raw["startTime"]),
         reason=raw.get("reason", ""),
         detail=raw.get("detail", ""),

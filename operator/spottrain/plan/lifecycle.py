@@ -57,8 +57,10 @@ def _add_last_words(draft: drafts.Draft) -> None:
 
 
 def _closing_report(now: status.Status) -> actions.ReportJob:
-    complete = now.phase is status.Phase.COMPLETE
-    condition = conditions.find(now.conditions, conditions.COMPLETE if complete else conditions.FAILED)
+    condition = conditions.find(now.conditions, conditions.COMPLETE)
+    complete = condition is not None and condition.status is True
+    if not complete:
+        condition = conditions.find(now.conditions, conditions.FAILED)
     return actions.ReportJob(
         active=0,
         ready=0,

@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +12,8 @@ from spottrain.api import conditions, status
 TIMES = st.datetimes(dt.datetime(2000, 1, 1), dt.datetime(2100, 1, 1), timezones=st.just(dt.UTC)).map(  # noqa: DTZ001
     lambda one: one.replace(microsecond=0)
 )
+WORDS = st.text(min_size=1)
+"""Of a newer version."""
 CONDITIONS = st.builds(
     conditions.Condition,
     type=st.text(),
@@ -24,7 +27,7 @@ ATTEMPTS = st.builds(
     status.Attempt,
     number=st.integers(1),
     id=st.text(min_size=1),
-    cause=st.sampled_from(status.Cause),
+    cause=st.sampled_from(status.Cause) | WORDS,
     start=TIMES,
     reason=st.text(),
     detail=st.text(),
@@ -35,7 +38,7 @@ ATTEMPTS = st.builds(
 )
 STATUSES = st.builds(
     status.Status,
-    phase=st.sampled_from(status.Phase),
+    phase=st.sampled_from(status.Phase) | WORDS,
     conditions=st.lists(CONDITIONS, max_size=3).map(tuple),
     attempts=st.lists(ATTEMPTS, max_size=3).map(tuple),
     attempt=st.integers(0),
@@ -51,6 +54,22 @@ STATUSES = st.builds(
 @given(STATUSES)
 def test_written_and_read_it_is_the_same(one: status.Status) -> None:
     assert status.parse(json.loads(json.dumps(status.render(one)))) == one
+
+
+def test_words_that_this_version_has_are_read_as_its_own() -> None:
+    raw = {
+        "phase": "Running",
+        "attempts": [{"number": 1, "id": "a", "cause": "Reclaimed", "startTime": "2026-01-01T00:00:00Z"}],
+    }
+    one = status.parse(raw)
+    assert one.phase is status.Phase.RUNNING
+    assert one.attempts[0].cause is status.Cause.RECLAIMED
+
+
+@pytest.mark.parametrize("completion", [None, "2026-01-01T00:00:00Z"])
+def test_a_phase_of_a_newer_version_is_an_end_when_it_has_a_completion_time(completion: str | None) -> None:
+    one = status.parse({"phase": "Cancelled", "completionTime": completion})
+    assert (one.phase, one.over) == ("Cancelled", completion is not None)
 
 
 def test_an_empty_status_is_that_of_a_new_job() -> None:

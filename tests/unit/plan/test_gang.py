@@ -599,3 +599,24 @@ def test_a_worker_that_came_and_went_between_two_passes_is_lost_and_not_still_to
     cluster.settle()
     assert (cluster.status.attempt, cluster.status.reclaims) == (2, 1)
     assert cluster.names_of(2) == ["tr-0-2"]
+
+
+def test_words_of_a_newer_version_are_kept_and_the_gang_goes_on() -> None:
+    """It was taken back; the history is not ours alone."""
+    cluster = virtual.Cluster().running()
+    first = dataclasses.replace(cluster.status.attempts[0], cause="Rebalanced", reason="Pool")
+    cluster.status = dataclasses.replace(cluster.status, phase="Rebalancing", attempts=(first,))
+    cluster.evict("tr-1-1")
+    cluster.recovered()
+    assert [one.cause for one in cluster.status.attempts] == ["Rebalanced", status.Cause.RECLAIMED]
+    assert (cluster.status.phase, cluster.status.attempt) == (status.Phase.RUNNING, 2)
+
+
+def test_an_end_that_only_a_newer_version_knows_is_an_end() -> None:
+    cluster = virtual.Cluster().running()
+    cluster.status = dataclasses.replace(cluster.status, phase="Cancelled", completion=cluster.now)
+    cluster.recovered()
+    assert cluster.status.phase == "Cancelled"
+    assert not [pod for pod in cluster.pods.values() if not pod.ended]
+    assert cluster.job is not None
+    assert cluster.job.finished

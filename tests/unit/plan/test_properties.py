@@ -108,6 +108,15 @@ class GangLife(stateful.RuleBasedStateMachine):
         self.cluster.edit(self.wishes)
 
     @stateful.rule()
+    def a_newer_version_was_there(self) -> None:
+        """It left words that this one doesn't know, and was taken back."""
+        cluster = self.cluster
+        if not cluster.status.over and cluster.status.attempts:
+            first = dataclasses.replace(cluster.status.attempts[0], cause="Moved")
+            attempts = (first, *cluster.status.attempts[1:])
+            cluster.status = dataclasses.replace(cluster.status, phase="Moving", attempts=attempts)
+
+    @stateful.rule()
     def the_user_breaks_the_spec(self) -> None:
         self.cluster.edit(spec.InvalidSpecError("spec.workers: write a whole number of at least 1"))
 
