@@ -30,8 +30,8 @@ def begin(draft: drafts.Draft, cause: status.Cause, lost: Loss | None = None) ->
     retry = None
     if cause in {status.Cause.FAILED, status.Cause.UNDETERMINED}:
         retry = budget.next_try(draft.snapshot, ended)
-    elif cause is status.Cause.UNPLACED:
-        retry = budget.next_placement(draft.snapshot, ended)
+    elif cause in {status.Cause.UNPLACED, status.Cause.REPLACED}:
+        retry = budget.next_placement(draft.snapshot, ended, cause)
     new = status.Attempt(
         number=draft.status.attempt + 1,
         id=draft.snapshot.fresh_id,

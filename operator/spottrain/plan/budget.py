@@ -1,6 +1,8 @@
 """Application failures: how long to wait before the next try, and when they are too many.
 
-Reclaims never come in here: they cost no budget and no waiting, the twentieth no more than the first.
+Reclaims never come in here: they cost no budget and no waiting, the twentieth no more than the first. A gang
+that came to nothing before it ran, because it was not placed whole or a worker that waited for a node was
+deleted, costs no budget either, but waiting: somebody may do it again at once, for ever.
 """
 
 import datetime as dt
@@ -10,6 +12,7 @@ from spottrain.api import status
 from spottrain.plan import snapshot as snap
 
 _FAILURES = {status.Cause.FAILED, status.Cause.UNDETERMINED}
+_NEVER_RAN = {status.Cause.UNPLACED, status.Cause.REPLACED}
 FORGIVEN_AFTER = dt.timedelta(minutes=10)
 PLACEMENT_BACKOFF = 30.0
 
@@ -43,17 +46,24 @@ def next_try(snapshot: snap.Snapshot, attempts: tuple[status.Attempt, ...]) -> d
     return moment
 
 
-def next_placement(snapshot: snap.Snapshot, attempts: tuple[status.Attempt, ...]) -> dt.datetime:
-    """When a gang that could not be placed tries again: 30 s doubling to 10 min, between half and all of it.
+def next_placement(
+    snapshot: snap.Snapshot, attempts: tuple[status.Attempt, ...], cause: status.Cause
+) -> dt.datetime | None:
+    """When a gang that never ran tries again: after 30 s doubling to 10 min, between half and all of it.
 
-    Two gangs that held half of the room each must not come back at the same moment; what tells them apart is
-    the random ID of their next attempts.
+    At once, if a worker that waited was deleted, for the first time in a row: it may have been a person. Two
+    gangs that held half of the room each must not come back at the same moment; what tells them apart is the
+    random ID of their next attempts.
     """
     count = 0
     for attempt in reversed(attempts):
-        if attempt.cause is not status.Cause.UNPLACED:
+        if attempt.cause not in _NEVER_RAN or attempt.running:
             break
         count += 1
+    if cause is status.Cause.REPLACED:
+        if count == 0:
+            return None
+        count -= 1
     delay = min(PLACEMENT_BACKOFF * 2**count, snapshot.settings.backoff_limit)
     digest = hashlib.sha256(snapshot.fresh_id.encode()).digest()
     share = 0.5 + int.from_bytes(digest[:4]) / 2**33

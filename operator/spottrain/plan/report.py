@@ -115,6 +115,8 @@ def _why_later(now: status.Status) -> str:
     moment = duration.format_time(now.next_retry) if now.next_retry else ""
     if now.attempts and now.attempts[-1].cause is status.Cause.UNPLACED:
         return f"its workers could not all be placed and gave their nodes back; next try at {moment}"
+    if now.attempts and now.attempts[-1].cause is status.Cause.REPLACED:
+        return f"somebody deletes its workers before they have a node; next try at {moment}"
     return f"waiting after a failure; next try at {moment}"
 
 

@@ -173,6 +173,51 @@ def test_an_unbound_pod_that_vanishes_is_made_again_and_not_counted() -> None:
     assert {pod.index for pod in cluster.pods.values()} == {0, 1, 2}
 
 
+def test_somebody_who_always_deletes_waiting_pods_makes_no_hot_loop() -> None:
+    cluster = virtual.Cluster()
+    gaps: list[float] = []
+    for attempt in range(1, 9):
+        begun = cluster.now
+        cluster.settle()
+        while not cluster.names_of(attempt):
+            assert cluster.wake, "it waits with no wake-up"
+            cluster.pass_time(cluster.wake)
+            cluster.settle()
+        gaps.append((cluster.now - begun).total_seconds())
+        cluster.delete(f"tr-0-{attempt}")
+    limits = [0, 0, 30, 60, 120, 240, 480, 600]
+    assert all(limit / 2 <= gap <= limit + 1 for gap, limit in zip(gaps, limits, strict=True)), gaps
+    assert (cluster.status.reclaims, cluster.status.failures) == (0, 0)
+
+
+def test_while_it_pauses_the_condition_says_that_somebody_deletes_its_workers() -> None:
+    cluster = virtual.Cluster()
+    for attempt in (1, 2):
+        cluster.settle()
+        cluster.delete(f"tr-0-{attempt}")
+    cluster.settle()
+    running = conditions.find(cluster.status.conditions, conditions.RUNNING)
+    assert running is not None
+    assert running.reason == conditions.BACKING_OFF
+    assert running.message.startswith("somebody deletes its workers before they have a node; next try at ")
+
+
+def test_a_gang_that_ran_meanwhile_is_made_again_at_once_when_a_waiting_pod_is_deleted() -> None:
+    cluster = virtual.Cluster()
+    cluster.settle()
+    cluster.delete("tr-0-1")
+    cluster.running()
+    cluster.evict("tr-1-2")
+    cluster.settle()
+    for name in cluster.names_of(2):
+        cluster.end(name, 75)
+    cluster.settle()
+    cluster.delete("tr-0-3")
+    cluster.settle()
+    assert cluster.status.next_retry is None
+    assert cluster.names_of(4) == ["tr-0-4", "tr-1-4", "tr-2-4"]
+
+
 def test_a_failed_member_restarts_the_gang_at_once_as_undetermined() -> None:
     cluster = virtual.Cluster().running()
     cluster.end("tr-0-1", 1)
