@@ -62,7 +62,9 @@ def _warn_of_capped_grace(draft: drafts.Draft) -> None:
 
 
 def count_reclaim(draft: drafts.Draft, lost: Loss) -> None:
-    """One more reclaim: status and Event."""
+    """One more reclaim: status and Event; one machine that dies is one, whoever was put on it meanwhile."""
+    if _counted_already(draft, lost):
+        return
     snapshot = draft.snapshot
     node = snapshot.nodes.get(lost.node)
     draft.update(
@@ -81,6 +83,18 @@ def count_reclaim(draft: drafts.Draft, lost: Loss) -> None:
     draft.say(conditions.RECLAIMED, f"worker {lost.index}: {lost.verdict.detail}", warning=True)
     if lost.verdict.cause in {loss.NODE_LOST, loss.NODE_GONE}:
         draft.say(conditions.NODE_LOST, f"node {lost.node} is lost", warning=True)
+
+
+def _counted_already(draft: drafts.Draft, lost: Loss) -> bool:
+    """The newest reclaim named this very machine's end, no longer ago than that takes to be known."""
+    snapshot, last = draft.snapshot, draft.status.last_reclaim
+    if last is None or not lost.node or last.node != lost.node:
+        return False
+    node = snapshot.nodes.get(lost.node)
+    if node is not None and node.created is not None and node.created > last.time:
+        return False
+    ends = last.cause in loss.MACHINE_ENDS and lost.verdict.cause in loss.MACHINE_ENDS
+    return ends and snapshot.now - last.time < dt.timedelta(seconds=snapshot.settings.settlement)
 
 
 def count_failure(draft: drafts.Draft, detail: str) -> None:

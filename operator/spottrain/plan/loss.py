@@ -66,6 +66,8 @@ POD_DELETED = "PodDeleted"
 POD_VANISHED = "PodVanished"
 OUT_OF_MEMORY = "OOMKilled"
 NODE_REFUSED = "NodeRefused"
+MACHINE_ENDS = {NODE_LOST, NODE_GONE, NODE_SHUTDOWN, NODE_RESTARTED, NOTICE}
+"""The causes that say that the node itself goes. An eviction may have any reason."""
 
 _REFUSALS = {
     "UnexpectedAdmissionError",  # a device plugin that is restarting, or has no healthy GPU left

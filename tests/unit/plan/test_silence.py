@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from spottrain.api import conditions
+from spottrain.api import conditions, status
 from tests.unit.plan import virtual
 
 
@@ -120,3 +120,62 @@ def test_a_pod_that_waited_for_its_node_to_be_made_is_not_lost() -> None:
     cluster.pass_time(20)
     cluster.settle()
     assert cluster.status.attempt == 1
+
+
+def shadowed() -> tuple[virtual.Cluster, str]:
+    """A machine died, its peers exited 1, and a worker was put on it before anybody knew."""
+    cluster = gang(3)
+    cluster.end("tr-0-1", 1)
+    cluster.end("tr-1-1", 1)
+    cluster.settle()
+    cluster.bind("tr-0-2", "m2")
+    cluster.bind("tr-1-2", "m1")
+    return cluster, "m2"
+
+
+def test_a_dead_machine_counts_once_though_a_worker_was_put_on_it_meanwhile() -> None:
+    cluster, dead = shadowed()
+    cluster.pass_time(34)
+    cluster.change_node(dead, silent=True)
+    cluster.settle()
+    assert (cluster.status.reclaims, cluster.status.failures, cluster.status.attempt) == (1, 0, 3)
+    assert [one.cause for one in cluster.status.attempts[1:]] == [status.Cause.RECLAIMED] * 2
+
+
+def test_a_machine_under_notice_that_then_goes_counts_once() -> None:
+    cluster = gang(3)
+    cluster.change_node("m2", notice="spot")
+    cluster.recovered()
+    cluster.bind("tr-2-2", "m2")
+    cluster.settle()
+    del cluster.nodes["m2"]
+    cluster.recovered()
+    assert (cluster.status.attempt, cluster.status.reclaims) == (3, 1)
+
+
+def test_an_eviction_may_have_any_reason_and_counts_beside_the_nodes_end() -> None:
+    cluster = gang(3)
+    cluster.evict("tr-2-1")
+    cluster.recovered()
+    cluster.bind("tr-2-2", "m2")
+    cluster.settle()
+    cluster.change_node("m2", silent=True)
+    cluster.recovered()
+    assert (cluster.status.attempt, cluster.status.reclaims) == (3, 2)
+
+
+@pytest.mark.parametrize("later", ["long after", "another machine"])
+def test_the_next_loss_on_a_node_of_that_name_counts(later: str) -> None:
+    cluster = gang(3)
+    cluster.change_node("m2", silent=True)
+    cluster.recovered()
+    seconds = 75 if later == "long after" else 20
+    cluster.pass_time(seconds)
+    cluster.change_node("m2", silent=False)
+    if later == "another machine":
+        cluster.change_node("m2", uid="new", created=cluster.now)
+    cluster.bind("tr-2-2", "m2")
+    cluster.settle()
+    cluster.change_node("m2", silent=True)
+    cluster.settle()
+    assert (cluster.status.attempt, cluster.status.reclaims) == (3, 2)
