@@ -9,21 +9,7 @@ from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
 
 
-@dataclasses.dataclass(frozen=True)
-class Loss:
-    """One worker's verdict, and its pod where there is one."""
-
-    index: int
-    verdict: loss.Verdict
-    pod: snap.Pod | None
-
-    @property
-    def node(self) -> str:
-        """The name of the worker's node, or nothing."""
-        return self.pod.node if self.pod else ""
-
-
-def begin(draft: drafts.Draft, cause: status.Cause, lost: Loss | None = None) -> None:
+def begin(draft: drafts.Draft, cause: status.Cause, lost: loss.Member | None = None) -> None:
     """Record the next attempt with its ID and cause; a later pass replaces the pods of the one before."""
     now = draft.snapshot.now
     ended = tuple(one if one.end else dataclasses.replace(one, end=now) for one in draft.status.attempts)
@@ -61,7 +47,7 @@ def _warn_of_capped_grace(draft: drafts.Draft) -> None:
         draft.say(conditions.GRACE_CAPPED, given.sentence(), warning=True)
 
 
-def count_reclaim(draft: drafts.Draft, lost: Loss) -> None:
+def count_reclaim(draft: drafts.Draft, lost: loss.Member) -> None:
     """One more reclaim: status and Event; one machine that dies is one, whoever was put on it meanwhile."""
     if _counted_already(draft, lost):
         return
@@ -85,7 +71,7 @@ def count_reclaim(draft: drafts.Draft, lost: Loss) -> None:
         draft.say(conditions.NODE_LOST, f"node {lost.node} is lost", warning=True)
 
 
-def _counted_already(draft: drafts.Draft, lost: Loss) -> bool:
+def _counted_already(draft: drafts.Draft, lost: loss.Member) -> bool:
     """The newest reclaim named this very machine's end, no longer ago than that takes to be known."""
     snapshot, last = draft.snapshot, draft.status.last_reclaim
     if last is None or not lost.node or last.node != lost.node:
@@ -124,7 +110,7 @@ def _settle_one(draft: drafts.Draft, attempt: status.Attempt) -> None:
     for pod in members:
         evidence = _late_evidence(pod, snapshot)
         if evidence is not None:
-            count_reclaim(draft, Loss(pod.index, loss.Verdict(loss.Fate.RECLAIMED, *evidence), pod))
+            count_reclaim(draft, loss.Member(pod.index, loss.Verdict(loss.Fate.RECLAIMED, *evidence), pod))
             _rewrite(draft, attempt, status.Cause.RECLAIMED, evidence, pod)
             return
     deadline = attempt.start + dt.timedelta(seconds=snapshot.settings.settlement)

@@ -2,10 +2,11 @@
 
 import dataclasses
 import datetime as dt
+import functools
 from typing import Any
 
 from spottrain.api import conditions
-from spottrain.plan import actions
+from spottrain.plan import actions, loss
 from spottrain.plan import snapshot as snap
 
 
@@ -18,6 +19,11 @@ class Draft:
         self._actions: list[actions.Action] = []
         self._events: list[actions.Event] = []
         self._wake: float | None = None
+
+    @functools.cached_property
+    def members(self) -> tuple[loss.Member, ...]:
+        """How every worker of the attempt fares; of the snapshot, so it is the same all through a pass."""
+        return loss.members(self.snapshot)
 
     def act(self, action: actions.Action) -> None:
         """Ask for an act."""

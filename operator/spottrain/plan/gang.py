@@ -56,9 +56,9 @@ def _fail(draft: drafts.Draft, last: str) -> None:
 
 def complete_when_all_finished(draft: drafts.Draft) -> bool:
     """Every member of one attempt ended with its work done."""
-    verdicts = _verdicts(draft.snapshot)
     workers = draft.snapshot.workers
-    if len(verdicts) < workers or any(one.verdict.fate is not loss.Fate.FINISHED for one in verdicts):
+    finished = [one for one in draft.members if one.verdict.fate is loss.Fate.FINISHED]
+    if len(finished) < workers or len(finished) < len(draft.members):
         return False
     message = f"all {workers} workers of attempt {draft.status.attempt} finished"
     draft.condition(conditions.COMPLETE, True, conditions.ALL_WORKERS_FINISHED, message)
@@ -68,8 +68,8 @@ def complete_when_all_finished(draft: drafts.Draft) -> bool:
 
 def restart_when_a_member_is_lost(draft: drafts.Draft) -> bool:
     """A member was reclaimed, is about to be, or failed: one cause for the whole gang, the strongest."""
-    by_fate: dict[loss.Fate, list[attempts.Loss]] = {}
-    for one in _verdicts(draft.snapshot):
+    by_fate: dict[loss.Fate, list[loss.Member]] = {}
+    for one in draft.members:
         by_fate.setdefault(one.verdict.fate, []).append(one)
     reclaimed = by_fate.get(loss.Fate.RECLAIMED, []) or by_fate.get(loss.Fate.DOOMED, [])
     if reclaimed:
@@ -105,7 +105,7 @@ def give_back_what_cannot_be_completed(draft: drafts.Draft) -> bool:
     return True
 
 
-def _unplaced(snapshot: snap.Snapshot) -> attempts.Loss | None:
+def _unplaced(snapshot: snap.Snapshot) -> loss.Member | None:
     """The first worker that found no node, or that can't be made (a quota, a refused spec), if there is one.
 
     One that still waits for its predecessor's place is neither.
@@ -122,7 +122,7 @@ def _unplaced(snapshot: snap.Snapshot) -> attempts.Loss | None:
         text = f"{text}; {waiting[0].unschedulable}".rstrip("; ")
     else:
         return None
-    return attempts.Loss(index, loss.Verdict(loss.Fate.ALIVE, "Unplaced", text), None)
+    return loss.Member(index, loss.Verdict(loss.Fate.ALIVE, "Unplaced", text), None)
 
 
 def run_the_attempt(draft: drafts.Draft) -> bool:
@@ -141,29 +141,7 @@ def let_what_runs_go_on(draft: drafts.Draft) -> bool:
     return False
 
 
-def _verdicts(snapshot: snap.Snapshot) -> list[attempts.Loss]:
-    """Every member's verdict. An absent one is judged as it was last seen.
-
-    One that nobody remembers is lost if all were seen to exist once, and else still to come.
-    """
-    current, now = snapshot.current, snapshot.status
-    verdicts = [attempts.Loss(index, loss.classify(pod, snapshot), pod) for index, pod in current.items()]
-    all_existed = now.attempt > 0 and now.created_attempt == now.attempt
-    last = {pod.index: pod for pod in snapshot.departed if pod.attempt_id == now.attempt_id}
-    absent = [index for index in range(snapshot.workers) if index not in current]
-    lost = [index for index in absent if all_existed or index in last]
-    return verdicts + [_absent(snapshot, index, last.get(index)) for index in lost]
-
-
-def _absent(snapshot: snap.Snapshot, index: int, pod: snap.Pod | None) -> attempts.Loss:
-    """The verdict on a worker that is gone: by its pod as it was last seen, if anybody remembers it."""
-    verdict = loss.classify(pod, snapshot) if pod else loss.Verdict(loss.Fate.ALIVE)
-    if verdict.fate in {loss.Fate.ALIVE, loss.Fate.DOOMED}:
-        verdict = loss.Verdict(loss.Fate.RECLAIMED, loss.POD_VANISHED, f"worker {index}'s pod is gone")
-    return attempts.Loss(index, verdict, pod)
-
-
-def _restart_reclaimed(draft: drafts.Draft, lost: list[attempts.Loss]) -> None:
+def _restart_reclaimed(draft: drafts.Draft, lost: list[loss.Member]) -> None:
     counted = [one for one in lost if one.pod is None or one.pod.node]
     if not counted:
         attempts.begin(draft, status.Cause.REPLACED, lost[0])
@@ -172,7 +150,7 @@ def _restart_reclaimed(draft: drafts.Draft, lost: list[attempts.Loss]) -> None:
     attempts.begin(draft, status.Cause.RECLAIMED, counted[0])
 
 
-def _restart_failed(draft: drafts.Draft, failed: attempts.Loss) -> None:
+def _restart_failed(draft: drafts.Draft, failed: loss.Member) -> None:
     """A gang's failure may be the shadow of a node that died; a single worker's, or OOM, is its own."""
     if draft.snapshot.workers > 1 and failed.verdict.cause != loss.OUT_OF_MEMORY:
         attempts.begin(draft, status.Cause.UNDETERMINED, failed)

@@ -81,6 +81,42 @@ _OUT_OF = "OutOf"
 _SHUTDOWN_REASONS = {"Terminated", "NodeShutdown", "Shutdown"}
 
 
+@dataclasses.dataclass(frozen=True)
+class Member:
+    """One worker of the current attempt: its verdict, and its pod where there is one."""
+
+    index: int
+    verdict: Verdict
+    pod: snap.Pod | None
+
+    @property
+    def node(self) -> str:
+        """The name of the worker's node, or nothing."""
+        return self.pod.node if self.pod else ""
+
+
+def members(snapshot: snap.Snapshot) -> tuple[Member, ...]:
+    """Every member of the current attempt with its verdict. An absent one is judged as it was last seen.
+
+    One that nobody remembers is lost if all were seen to exist once, and else still to come.
+    """
+    current, now = snapshot.current, snapshot.status
+    present = [Member(index, classify(pod, snapshot), pod) for index, pod in current.items()]
+    all_existed = now.attempt > 0 and now.created_attempt == now.attempt
+    last = {pod.index: pod for pod in snapshot.departed if pod.attempt_id == now.attempt_id}
+    absent = [index for index in range(snapshot.workers) if index not in current]
+    lost = [index for index in absent if all_existed or index in last]
+    return (*present, *(_absent(snapshot, index, last.get(index)) for index in lost))
+
+
+def _absent(snapshot: snap.Snapshot, index: int, pod: snap.Pod | None) -> Member:
+    """The verdict on a worker that is gone: by its pod as it was last seen, if anybody remembers it."""
+    verdict = classify(pod, snapshot) if pod else Verdict(Fate.ALIVE)
+    if verdict.fate in {Fate.ALIVE, Fate.DOOMED}:
+        verdict = Verdict(Fate.RECLAIMED, POD_VANISHED, f"worker {index}'s pod is gone")
+    return Member(index, verdict, pod)
+
+
 def classify(pod: snap.Pod, snapshot: snap.Snapshot) -> Verdict:
     """The fate of a pod of the current attempt; see the table above."""
     if pod.exit is not None and pod.exit.out_of_memory:
