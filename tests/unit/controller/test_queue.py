@@ -4,11 +4,11 @@ import asyncio
 import itertools
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spottrain.controller import queue
-from tests.unit.controller import virtual
+from tests.unit import virtual_time
 
 A, B = ("t", "a"), ("t", "b")
 
@@ -162,6 +162,7 @@ async def wait_of(wanted: queue.Key, work: queue.Queue, takes: float) -> float:
 
 
 @given(gangs=st.integers(1, 30), takes=st.sampled_from([0.1, 0.3, 0.5]))
+@settings(max_examples=30, deadline=None)
 def test_a_fresh_loss_waits_its_longest_turn_at_most_however_many_gangs_are_being_replaced(
     gangs: int, takes: float
 ) -> None:
@@ -176,7 +177,7 @@ def test_a_fresh_loss_waits_its_longest_turn_at_most_however_many_gangs_are_bein
         waited = await wait_of(A, work, takes)
         assert waited <= max(queue.LONGEST_TURN, gangs * takes) + takes
 
-    virtual.run(body())
+    virtual_time.run(body())
 
 
 def test_until_then_those_in_a_hurry_come_first() -> None:
@@ -188,7 +189,7 @@ def test_until_then_those_in_a_hurry_come_first() -> None:
         work.add(B)
         assert [await work.take(), await work.take()] == [B, A]
 
-    virtual.run(body())
+    virtual_time.run(body())
 
 
 @pytest.mark.parametrize(("first", "second"), [(A, B), (B, A)])
@@ -204,4 +205,4 @@ def test_of_those_that_have_waited_too_long_the_longest_comes_first(
         await asyncio.sleep(queue.LONGEST_TURN)
         assert [await work.take(), await work.take()] == [first, second]
 
-    virtual.run(body())
+    virtual_time.run(body())
