@@ -203,7 +203,9 @@ def test_a30_the_grace_fits_the_notice(
 ) -> None:
     """600 s are wished for; one Warning states both numbers, and autoscalers are kept off the pod."""
     with play.machines(api, *nodes):
-        document = play.manifest(workers=2, **({"spot": {"window": window}} if window else {}))
+        document = play.manifest(workers=2)
+        if window:
+            document["spec"]["spot"] = {"window": window}
         document["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 600
         job.applied(document)
         job.wait_running(1)

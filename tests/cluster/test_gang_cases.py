@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from lab import kwok
 from lab.api import Api
 from tests.cluster import play
 from tests.cluster.conftest import NODE_LOSS, Operator
@@ -36,7 +37,7 @@ def test_a7_a_vanished_node_is_a_reclaim_and_its_hanging_pod_is_replaced(
         job.delete_pod("tr-0-1", grace=30)
         job.wait("the replacement", lambda: "tr-0-2" in job.pods(), seconds=30 + NODE_LOSS)
         if then == "the Node object goes":
-            play.remove(api, name)
+            kwok.remove(api, name)
         if then == "it comes back":
             node.say_ready("True")
         with play.machines(api, {"name": "a7-other", "labels": {"case": "a7"}}):
@@ -99,7 +100,7 @@ def test_a11_one_worker_lost_restarts_the_whole_gang(job: play.Job, api: Api, ho
             ]
             pending = [n for n, pod in pods.items() if n.endswith("-2") and not pod["spec"].get("nodeName")]
             most = max(most, len(pending) if survivors else 0)
-            return job.status()["attempt"] == 2 and job.status()["phase"] == "Running"
+            return (job.status()["attempt"], job.status()["phase"]) == (2, "Running")
 
         job.wait("the gang", recovered, seconds=60)
         assert most <= 1, "more pods wait for nodes than workers were lost"
@@ -220,7 +221,7 @@ def foreign(name: str, rule: play.Object) -> play.Object:
 
 def test_a17_foreign_jobs_in_the_namespace_do_no_harm(job: play.Job, api: Api, operator: Operator) -> None:
     path = f"/apis/batch/v1/namespaces/{job.namespace}/jobs"
-    rules = (
+    rules: tuple[play.Object, ...] = (
         {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}},
         {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]},
     )
@@ -244,7 +245,7 @@ def settled(api: Api, path: str) -> bool:
 def test_a18_every_promised_field_arrives_in_job_and_pod(job: play.Job) -> None:
     document = play.manifest(workers=1)
     pod = document["spec"]["template"]["spec"]
-    given = {
+    given: play.Object = {
         "terminationGracePeriodSeconds": 25,
         "tolerations": [{"key": "mine", "operator": "Exists"}],
         "affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [prefer("mine")]}},
@@ -343,6 +344,10 @@ def test_two_gangs_that_hold_half_of_the_room_each_give_way(job: play.Job, api: 
 
 
 @pytest.mark.slow
+def wait_for_pod(job: play.Job, name: str, seconds: float) -> None:
+    job.wait(name, lambda: name in job.pods(), seconds)
+
+
 def test_a1_reclaims_do_not_slow_down_later_replacements(job: play.Job, api: Api) -> None:
     """Six rounds, each replaced within 30 s and none later than the first by more than the noise."""
     with play.machines(api, {"name": "a1-1", "labels": {"case": "a1"}}):
@@ -352,7 +357,7 @@ def test_a1_reclaims_do_not_slow_down_later_replacements(job: play.Job, api: Api
             job.wait_running(attempt)
             begun = time.monotonic()
             job.reclaim(f"tr-1-{attempt}")
-            job.wait("the replacement", lambda n=attempt: f"tr-1-{n + 1}" in job.pods(), seconds=30)
+            wait_for_pod(job, f"tr-1-{attempt + 1}", seconds=30)
             seconds.append(time.monotonic() - begun)
         assert (job.status()["reclaims"], job.status()["failures"]) == (6, 0)
         assert seconds[-1] < seconds[0] + 5
@@ -368,7 +373,7 @@ def test_a1_crashes_in_a_row_are_spaced_out(job: play.Job, api: Api) -> None:
             job.wait_running(attempt, seconds=90)
             begun = time.monotonic()
             job.crash(f"tr-0-{attempt}")
-            job.wait("the next", lambda n=attempt: f"tr-0-{n + 1}" in job.pods(), seconds=120)
+            wait_for_pod(job, f"tr-0-{attempt + 1}", seconds=120)
             gaps.append(time.monotonic() - begun)
         assert gaps == sorted(gaps)
         assert gaps[-1] >= 30

@@ -221,7 +221,7 @@ def test_labs_that_are_up_are_listed(lab: Lab, plane: Lab, capsys: pytest.Captur
 
 
 def kubectl_via(plane: Lab, kubeconfig: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [plane.state.bin / "kubectl", "--kubeconfig", kubeconfig, "--request-timeout=3s", *words]
+    command = [str(plane.state.bin / "kubectl"), f"--kubeconfig={kubeconfig}", "--request-timeout=3s", *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 

@@ -13,7 +13,7 @@ def drawn(program: processes.Program) -> list[str]:
 def test_a_resumed_run_draws_and_learns_as_if_nothing_had_happened(
     torch_bench: processes.Bench, tmp_path: Path
 ):
-    env = {"SPOTTRAIN_CHECKPOINT_INTERVAL": 3600}
+    env: dict[str, str | int] = {"SPOTTRAIN_CHECKPOINT_INTERVAL": 3600}
     unbroken = torch_bench.start(
         "generators.py", 10, -1, SPOTTRAIN_CHECKPOINT_URI=(tmp_path / "unbroken").as_uri(), **env
     )

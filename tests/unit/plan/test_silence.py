@@ -1,5 +1,6 @@
 """Silent nodes, and the brake when too many are silent at once."""
 
+import dataclasses
 import datetime as dt
 
 import pytest
@@ -13,7 +14,7 @@ def gang(workers: int, zones: tuple[str, ...] = ("a",)) -> virtual.Cluster:
     cluster = virtual.Cluster(virtual.wishes(workers=workers))
     for index in range(workers):
         node = f"m{index}"
-        cluster.nodes[node] = virtual.dataclasses.replace(
+        cluster.nodes[node] = dataclasses.replace(
             cluster.nodes["n1"], name=node, uid=node, zone=zones[index % len(zones)]
         )
     cluster.settle()

@@ -75,7 +75,9 @@ def test_on_a_laptop_the_variable_will_do():
         ({"SPOTTRAIN_ATTEMPT_ID": "a-b"}, {}, "must be letters and digits, not 'a-b'"),
     ],
 )
-def test_what_makes_no_sense_is_refused_with_what_to_set(env: dict[str, str], arguments: dict, why: str):
+def test_what_makes_no_sense_is_refused_with_what_to_set(
+    env: dict[str, str], arguments: dict[str, str], why: str
+):
     uri = {} if why.startswith("Set") else {"SPOTTRAIN_CHECKPOINT_URI": "file:///x"}
     with pytest.raises(errors.ConfigError, match=why):
         read({**uri, **env}, **arguments)
