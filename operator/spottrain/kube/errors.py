@@ -3,12 +3,12 @@
 ::
 
     KubeError
-    ├── ApiError        the server answered with an error status
-    │   ├── NotFound       404
-    │   ├── Conflict       409: exists already, or changed meanwhile
-    │   ├── Refused        400, 403, 422: its words are for the user
-    │   └── Expired        410: the watch is too far behind
-    └── Unreachable     no answer: connection, TLS, timeout
+    ├── ApiError             the server answered with an error status
+    │   ├── NotFoundError    404
+    │   ├── ConflictError    409: exists already, or changed meanwhile
+    │   ├── RefusedError     400, 403, 422: its words are for the user
+    │   └── ExpiredError     410: the watch is too far behind
+    └── UnreachableError     no answer: connection, TLS, timeout
 """
 
 import json
