@@ -1,15 +1,15 @@
 """One pass over one job, and the workers that make them."""
 
 import asyncio
-import collections
 import collections.abc as cabc
+import dataclasses
 import logging
 import secrets
 from typing import Any
 
 from spottrain.api import status
 from spottrain.controller import queue
-from spottrain.kube import apply, clock, errors, observe, reflector
+from spottrain.kube import apply, clock, errors, observe, recent, reflector
 from spottrain.metrics import registry
 from spottrain.plan import actions, decide
 from spottrain.plan import snapshot as snap
@@ -30,7 +30,7 @@ class Jobs:
 
     def __init__(self) -> None:
         self._by_key: dict[reflector.Key, Object] = {}
-        self._gone: collections.OrderedDict[str, None] = collections.OrderedDict()
+        self._gone: recent.Recent[None] = recent.Recent(GONE_KEPT)
 
     def put(self, raw: Object) -> bool:
         """Take in a state unless a newer one is known; returns whether it was taken."""
@@ -43,9 +43,7 @@ class Jobs:
 
     def remove(self, key: reflector.Key, uid: str) -> None:
         """It is gone for good. A namesake that has taken its place already stays."""
-        self._gone[uid] = None
-        while len(self._gone) > GONE_KEPT:
-            self._gone.popitem(last=False)
+        self._gone.set(uid, None)
         known = self._by_key.get(key)
         if known is not None and known["metadata"]["uid"] == uid:
             del self._by_key[key]
@@ -64,6 +62,15 @@ class Jobs:
     def get(self, key: reflector.Key) -> Object | None:
         """The job's newest known state."""
         return self._by_key.get(key)
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """What a pass has planned and what came of it."""
+
+    plan: actions.Plan
+    written: apply.Written
+    outcome: apply.Outcome
 
 
 def _version(raw: Object) -> int:
@@ -133,17 +140,16 @@ class Reconciler:
         snapshot = self._world.snapshot(raw, moment)
         plan = decide.decide(snapshot)
         written = await self._applier.write_status(raw, snapshot, plan.status)
-        if written is not None:
-            self.jobs.put(written)
+        if written.raw is not None:
+            self.jobs.put(written.raw)
         self._metrics.saw(_change(snapshot, plan.status))
-        outcome = await self._applier.carry_out(written or raw, snapshot, plan)
+        outcome = await self._applier.carry_out(written.raw or raw, snapshot, plan)
         self._remember(key, snapshot, outcome)
-        self._plan_next(key, snapshot, plan, outcome)
+        self._plan_next(key, snapshot, Result(plan, written, outcome))
 
-    def _plan_next(
-        self, key: reflector.Key, snapshot: snap.Snapshot, plan: actions.Plan, outcome: apply.Outcome
-    ) -> None:
-        waits = [one for one in (plan.wake, outcome.again) if one is not None]
+    def _plan_next(self, key: reflector.Key, snapshot: snap.Snapshot, result: Result) -> None:
+        plan, outcome = result.plan, result.outcome
+        waits = [one for one in (plan.wake, result.written.again, outcome.again) if one is not None]
         news = outcome.refusal is not None and not _same(outcome.refusal, snapshot.refusal)
         if news:
             waits.append(0.0)  # so that its words get into the status
@@ -153,7 +159,7 @@ class Reconciler:
             self.queue.succeed(key)
             if plan.status.attempt != snapshot.status.attempt:
                 waits.append(0.0)  # an intent was recorded; its own event brings nothing new
-            elif plan.status != snapshot.status:
+            elif result.written.raw is not None:
                 waits.append(queue.PACE)
         self.queue.hurry(key, plan.status.phase is status.Phase.RESTARTING)
         if waits:

@@ -4,8 +4,6 @@ The status write carries the resource version that the snapshot was taken from, 
 What the server refuses is returned as a value: it goes into the next snapshot, and from there to the user.
 """
 
-import asyncio
-import collections
 import collections.abc as cabc
 import dataclasses
 import logging
@@ -14,7 +12,7 @@ from typing import Any
 
 from spottrain.api import conditions, duration, names, status
 from spottrain.kube import client as clients
-from spottrain.kube import errors, observe
+from spottrain.kube import errors, observe, recent
 from spottrain.plan import actions
 from spottrain.plan import snapshot as snap
 from spottrain.render import identity
@@ -24,10 +22,14 @@ from spottrain.render import service as render_service
 
 Object = dict[str, Any]
 STRICT = {"fieldValidation": "Strict"}
-REPORT_PACE = 2.0
-"""Seconds between two writes of the same Job's counts: each of a gang's pods changes them several times while
-it is replaced, and nobody reads them meanwhile. Its outcome is never held back."""
-REPORTS_REMEMBERED = 4096
+REPORT_PACE = 5.0
+"""Seconds that a change of the Job's counts may wait to be written: each of a gang's pods changes them many
+times while it is replaced, and nobody reads them then. Its start and its outcome are never held back."""
+STATUS_PACE = 5.0
+"""The same for what the status says for people: counts of workers, the words of a condition, and how far the
+attempt has come. An operator that starts anew before they are written finds them in the pods."""
+PASSING = {conditions.WAITING_FOR_WORKERS, conditions.WAITING_FOR_PREDECESSORS}
+"""Reasons that come and go by themselves while a gang is replaced."""
 MAKING = (actions.EnsureService, actions.CreateJob, actions.CreatePod)
 REPORT_AGAIN = 60.0
 
@@ -39,6 +41,14 @@ class Outcome:
     """What came of the acts: the server's refusal, and in how many seconds another pass is needed."""
 
     refusal: snap.Refusal | None = None
+    again: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Written:
+    """What came of a status: the resource after it was written, or in how many seconds it wants to be."""
+
+    raw: Object | None = None
     again: float | None = None
 
 
@@ -57,19 +67,8 @@ class Applier:
         self._client = client
         self._world = world
         self._sinks = sinks
-        self._reported: collections.OrderedDict[str, float] = collections.OrderedDict()
-
-    def wait_to_report(self, uid: str) -> float:
-        """Seconds until that job's mirror may be written again; 0 means now, and that it will be."""
-        now = asyncio.get_running_loop().time()
-        wait = self._reported.get(uid, now - REPORT_PACE) + REPORT_PACE - now
-        if wait > 0:
-            return wait
-        self._reported[uid] = now
-        self._reported.move_to_end(uid)
-        while len(self._reported) > REPORTS_REMEMBERED:
-            self._reported.popitem(last=False)
-        return 0.0
+        self.reports = recent.Pace(REPORT_PACE)
+        self._words = recent.Pace(STATUS_PACE)
 
     async def carry_out(self, raw: Object, snapshot: snap.Snapshot, plan: actions.Plan) -> Outcome:
         """Do the acts and send the events, once the plan's status is written.
@@ -90,24 +89,28 @@ class Applier:
         events = (self._send_event(raw, event, work.snapshot) for event in plan.events)
         return await clients.in_parallel([*acts, *events])
 
-    async def write_status(self, raw: Object, snapshot: snap.Snapshot, new: status.Status) -> Object | None:
-        """Write it if it differs in anything that is said; the resource afterwards, or None.
+    async def write_status(self, raw: Object, snapshot: snap.Snapshot, new: status.Status) -> Written:
+        """Write it if it differs in anything that is said; mere words may wait for others to come.
 
         Raises:
             errors.ConflictError: what the plan was made from is out of date.
 
         """
         rendered = status.render(new)
-        if rendered == status.render(snapshot.status) and raw.get("status"):
-            return None
         old = raw.get("status") or {}
+        if old and rendered == status.render(snapshot.status):
+            return Written()
+        if old and _decides_the_same(new, snapshot.status) and (wait := self._words.wait(snapshot.uid)):
+            return Written(again=wait)
         removed = dict.fromkeys(old.keys() - rendered.keys())
         body = {
             "metadata": {"resourceVersion": raw["metadata"]["resourceVersion"]},
             "status": {**removed, **rendered},
         }
         path = clients.SPOT_TRAINING_JOBS.path(snapshot.namespace, snapshot.name, "status")
-        return await self._client.request("PATCH", path, body=body, content_type=clients.MERGE_PATCH)
+        answer = await self._client.request("PATCH", path, body=body, content_type=clients.MERGE_PATCH)
+        self._words.done(snapshot.uid)
+        return Written(answer)
 
     async def _send_event(self, raw: Object, event: actions.Event, snapshot: snap.Snapshot) -> None:
         """Events help people and nobody else: one that can't be sent is logged, and the work goes on."""
@@ -289,8 +292,13 @@ class _Work:
         sink(answer)
         return None
 
+    def _may_wait(self, report: actions.ReportJob) -> bool:
+        """A queue waits for the start, everybody for the outcome."""
+        job = self.snapshot.job
+        return report.outcome is None and report.started == bool(job and job.started)
+
     async def _report(self, report: actions.ReportJob) -> Result:
-        if report.outcome is None and (wait := self._applier.wait_to_report(self.snapshot.uid)):
+        if self._may_wait(report) and (wait := self._applier.reports.wait(self.snapshot.uid)):
             return wait
         path = clients.JOBS.path(self.snapshot.namespace, self.snapshot.name, "status")
         body = {"status": _job_status(report, self.snapshot)}
@@ -304,6 +312,21 @@ class _Work:
             return REPORT_AGAIN
         self._sinks.job(answer)
         return None
+
+
+def _decides_the_same(new: status.Status, old: status.Status) -> bool:
+    """Nothing that a later pass builds on is different, nor what a condition says, but for what passes."""
+    return _decisions(new) == _decisions(old)
+
+
+def _decisions(one: status.Status) -> tuple[status.Status, cabc.Mapping[str, tuple[bool | None, str]]]:
+    said = {
+        each.type: (each.status, "" if each.reason in PASSING else each.reason) for each in one.conditions
+    }
+    bare = dataclasses.replace(
+        one, workers=status.Workers(one.workers.desired), conditions=(), created_attempt=0, go_attempt=0
+    )
+    return bare, said
 
 
 def _job_status(report: actions.ReportJob, snapshot: snap.Snapshot) -> Object:

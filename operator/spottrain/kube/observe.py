@@ -124,6 +124,7 @@ class Nodes:
     def __init__(self, settings: snap.Settings) -> None:
         self._settings = settings
         self.by_name: dict[str, snap.Node] = {}
+        self._seen: dict[str, tuple[snap.Node, snap.Node]] = {}
 
     def put(self, raw: Object, *, gone: bool) -> bool:
         """Take in a node's newest state; returns whether anything that decisions depend on has changed."""
@@ -132,10 +133,18 @@ class Nodes:
         if gone:
             if before is not None and before.uid == raw["metadata"]["uid"]:
                 del self.by_name[name]
+                self._seen.pop(name, None)
                 return True
             return False
         self.by_name[name] = views.node(raw, self._settings)
         return self.by_name[name] != before
+
+    def seen(self, name: str, *, watched: bool, silent: bool) -> snap.Node:
+        """The node with what else is known of it; kept, since every snapshot holds all of them."""
+        node, kept = self.by_name[name], self._seen.get(name)
+        if kept is None or kept[0] is not node or (kept[1].watched, kept[1].silent) != (watched, silent):
+            kept = self._seen[name] = (node, dataclasses.replace(node, watched=watched, silent=silent))
+        return kept[1]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -172,9 +181,8 @@ class World:
         """All nodes, with who carries workers and what their leases say of them."""
         nodes = dict(self.nodes.by_name)
         for name in nodes.keys() & (self.pods.at_work | self.leases.silenced):
-            nodes[name] = dataclasses.replace(
-                nodes[name], watched=name in self.pods.at_work, silent=self.leases.silent(name)
-            )
+            watched, silent = name in self.pods.at_work, self.leases.silent(name)
+            nodes[name] = self.nodes.seen(name, watched=watched, silent=silent)
         return nodes
 
     async def look_for_absent_nodes(self, key: reflector.Key) -> None:

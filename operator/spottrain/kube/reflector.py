@@ -5,14 +5,13 @@ can't promise that: a pod deleted in a watch gap would stay a ghost, and its gan
 """
 
 import asyncio
-import collections
 import collections.abc as cabc
 import logging
 import random
 from typing import Any
 
 from spottrain.kube import client as clients
-from spottrain.kube import errors
+from spottrain.kube import errors, recent
 
 Object = dict[str, Any]
 Key = tuple[str, str]
@@ -56,7 +55,7 @@ class Reflector:
         self._objects: dict[Key, Object] = {}
         self._failures = 0
         """In a row: a list alone is no success, since a watch that always fails would list without end."""
-        self._tombstones: collections.OrderedDict[str, None] = collections.OrderedDict()
+        self._tombstones: recent.Recent[None] = recent.Recent(TOMBSTONES_KEPT)
         self.name = resource.plural + (f" in {namespace}" if namespace else "")
         self.synced = asyncio.Event()
         self.heard = 0.0
@@ -138,9 +137,7 @@ class Reflector:
         known = self._objects.get(key_of(thing))
         if known is not None and known["metadata"]["uid"] == thing["metadata"]["uid"]:
             del self._objects[key_of(thing)]
-        self._tombstones[thing["metadata"]["uid"]] = None
-        while len(self._tombstones) > TOMBSTONES_KEPT:
-            self._tombstones.popitem(last=False)
+        self._tombstones.set(thing["metadata"]["uid"], None)
         self._changed(thing, True)
 
 

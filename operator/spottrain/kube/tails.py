@@ -1,13 +1,12 @@
 """The last lines of failed workers' logs, read in the background: nothing waits for them."""
 
 import asyncio
-import collections
 import collections.abc as cabc
 import logging
 from typing import Any
 
 from spottrain.kube import client as clients
-from spottrain.kube import errors
+from spottrain.kube import errors, recent
 
 Object = dict[str, Any]
 
@@ -27,13 +26,13 @@ class Tails:
     def __init__(self, client: clients.Client, read: cabc.Callable[[Object], None]) -> None:
         self._client = client
         self._read = read
-        self._known: collections.OrderedDict[str, str] = collections.OrderedDict()
+        self._known: recent.Recent[str] = recent.Recent(KEPT)
         self._tasks: set[asyncio.Task[None]] = set()
         self._room = asyncio.Semaphore(AT_ONCE)
 
     def get(self, uid: str) -> str:
         """The tail of that pod's log; empty while it isn't there."""
-        return self._known.get(uid, "")
+        return self._known.get(uid) or ""
 
     def want(self, raw: Object) -> None:
         """Read the pod's log if it failed by itself and that was not tried yet.
@@ -45,9 +44,7 @@ class Tails:
         failed = (raw.get("status") or {}).get("phase") == "Failed"
         if not failed or "deletionTimestamp" in raw["metadata"] or uid in self._known:
             return
-        self._known[uid] = ""
-        while len(self._known) > KEPT:
-            self._known.popitem(last=False)
+        self._known.set(uid, "")
         task = asyncio.get_running_loop().create_task(self._fetch(raw))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -62,7 +59,7 @@ class Tails:
         except errors.KubeError as error:
             _log.info("log of %s/%s: %s", metadata["namespace"], metadata["name"], error)
             return
-        self._known[metadata["uid"]] = text.strip()[-CHARACTERS:]
+        self._known.set(metadata["uid"], text.strip()[-CHARACTERS:])
         self._read(raw)
 
 

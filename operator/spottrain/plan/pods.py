@@ -9,8 +9,9 @@ from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
 
 ATTEMPTS_WITH_LOGS = 2
-TOGETHER = 2.0
-"""Seconds after a reclaim (a whole second, so 1 to 2 s in truth) in which workers are rather made at once."""
+TOGETHER = 5.0
+"""Seconds after a reclaim (a whole second, so 4 to 5 s in truth) in which workers are rather made at once. It
+delays no gang: until its last member has ended none may begin, and that one's successor is made last."""
 UNRELEASED_GRACE = 2.0
 """Seconds for a worker that was never told to restore: it has done nothing that could be saved, and while it
 imports its libraries it may not hear SIGTERM (PID 1 without a handler) and wait any grace out."""

@@ -2,6 +2,7 @@
 
 import collections.abc as cabc
 import dataclasses
+import datetime as dt
 import json
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.unit.plan import virtual
 
 Object = dict[str, Any]
 RAW: Object = {"metadata": {"namespace": "t", "name": "tr", "uid": "u", "resourceVersion": "1"}}
+MOMENT = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 START = (actions.EnsureService(), actions.CreateJob())
 
 
@@ -214,3 +216,72 @@ def test_a_name_conflict_before_there_is_a_job_is_told_in_accepted() -> None:
     accepted = conditions.find(_decided(refusal=refusal).conditions, conditions.ACCEPTED)
     assert accepted is not None
     assert (accepted.status, accepted.reason) == (False, conditions.NAME_CONFLICT)
+
+
+# What of a status may wait.
+
+
+def write(old: status.Status, new: status.Status) -> apply.Written:
+    """The new status written over the old one, by an operator that has just started."""
+    found: list[apply.Written] = []
+
+    async def body() -> None:
+        async with local.server(_as_written) as client:
+            applier = apply.Applier(
+                client, test_observe.world(client), apply.Sinks(lambda _: None, lambda _: None)
+            )
+            snapshot = dataclasses.replace(virtual.Cluster().snapshot(), status=old)
+            found.append(await applier.write_status({**RAW, "status": status.render(old)}, snapshot, new))
+
+    local.run(body())
+    return found[0]
+
+
+async def _as_written(_: web.Request) -> web.StreamResponse:
+    return web.json_response({"metadata": {}})
+
+
+def _waiting(reason: str, message: str, **changes: Any) -> status.Status:
+    condition = conditions.Condition(conditions.RUNNING, False, reason, message, MOMENT, 1)
+    return status.Status(phase=status.Phase.RESTARTING, conditions=(condition,), **changes)
+
+
+PREDECESSORS = _waiting(conditions.WAITING_FOR_PREDECESSORS, "0 of 3 workers run", workers=status.Workers(3))
+WORKERS = _waiting(
+    conditions.WAITING_FOR_WORKERS, "2 of 3 workers run", workers=status.Workers(3, 2), created_attempt=2
+)
+
+
+def test_how_far_a_gang_has_come_back_waits_to_be_written() -> None:
+    assert write(PREDECESSORS, WORKERS) == apply.Written(again=apply.STATUS_PACE)
+
+
+def test_what_is_decided_on_is_written_at_once_and_the_rest_with_it() -> None:
+    for changes in (
+        {"reclaims": 1},
+        {"attempt": 2},
+        {"phase": status.Phase.RUNNING},
+        {"observed_generation": 2},
+    ):
+        assert write(PREDECESSORS, dataclasses.replace(WORKERS, **changes)).raw is not None
+
+
+def test_a_refusal_is_told_at_once() -> None:
+    refused = _waiting(conditions.CREATION_REFUSED, "exceeded quota", workers=status.Workers(3))
+    assert write(PREDECESSORS, refused).raw is not None
+
+
+def test_a_first_status_is_written_at_once() -> None:
+    assert write(status.Status(), dataclasses.replace(status.Status(), step=1)).raw is not None
+
+
+def test_counts_of_our_job_wait_and_its_start_does_not() -> None:
+    async def story(bench: Bench) -> None:
+        job = snap.Job(
+            uid="j", managed_by="", suspended=False, template_hash="", started=MOMENT, finished=False
+        )
+        running = actions.ReportJob(1, 1, 0, 0, 0)
+        assert (await bench.carry_out(running, job=job)).again == apply.REPORT_PACE
+        assert (await bench.carry_out(dataclasses.replace(running, started=False), job=job)).again is None
+
+    play(Api(PATCH_jobs=web.json_response({"metadata": {"name": "tr"}})), story)

@@ -196,6 +196,16 @@ def test_a_late_word_of_an_old_machine_does_not_remove_the_new_one_of_its_name()
     assert set(nodes.by_name) == {"n1"}
 
 
+def test_a_node_is_seen_as_it_is_now_and_not_as_it_was() -> None:
+    nodes = observe.Nodes(snap.Settings())
+    nodes.put(node("n1", uid="a"), gone=False)
+    first = nodes.seen("n1", watched=True, silent=False)
+    assert nodes.seen("n1", watched=True, silent=False) is first
+    assert nodes.seen("n1", watched=True, silent=True).silent
+    nodes.put(node("n1", uid="b"), gone=False)
+    assert nodes.seen("n1", watched=True, silent=True).uid == "b"
+
+
 def test_live_pods_of_a_deleted_job_are_left_over_and_orphans_are_not() -> None:
     pods = observe.Pods()
     pods.put(pod(1, 0, owner="j0"), gone=False)

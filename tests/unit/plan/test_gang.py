@@ -6,7 +6,7 @@ import datetime as dt
 import pytest
 
 from spottrain.api import clouds, conditions, spec, status
-from spottrain.plan import actions, decide
+from spottrain.plan import actions, decide, pods
 from spottrain.plan import snapshot as snap
 from tests.unit.plan import virtual
 
@@ -58,7 +58,7 @@ def test_only_the_worker_of_a_cordoned_node_is_replaced_before_its_predecessor_e
     cluster.settle()
     assert cluster.names_of(2) == ["tr-1-2"]
     cluster.end("tr-0-1", 75)
-    cluster.pass_time(2)
+    cluster.pass_time(pods.TOGETHER)
     cluster.settle()
     assert cluster.names_of(2) == ["tr-0-2", "tr-1-2"]
 
@@ -140,7 +140,7 @@ def test_a_worker_that_was_never_told_to_restore_has_nothing_to_save_and_ends_at
     cluster.settle()
     cluster.end("tr-0-1", 75)
     cluster.end("tr-1-1", 75)
-    cluster.pass_time(2)
+    cluster.pass_time(pods.TOGETHER)
     cluster.settle()
     cluster.run_all()
     assert (cluster.pods["tr-0-2"].go, cluster.pods["tr-2-1"].go) == ("", "id1"), "the third one still saves"
@@ -488,8 +488,8 @@ def test_successors_are_made_one_by_one_when_others_take_longer_to_end() -> None
     cluster.settle()
     cluster.end("tr-0-1", 75)
     cluster.settle()
-    assert cluster.wake == pytest.approx(2)
-    cluster.pass_time(2)
+    assert cluster.wake == pytest.approx(pods.TOGETHER)
+    cluster.pass_time(pods.TOGETHER)
     cluster.settle()
     assert cluster.names_of(2) == ["tr-0-2"]
 
@@ -501,10 +501,10 @@ def test_a_stuck_pod_on_a_healthy_node_is_given_up_on() -> None:
     cluster.end("tr-0-1", 75)
     cluster.end("tr-2-1", 75)
     cluster.settle()
-    cluster.pass_time(2)
+    cluster.pass_time(pods.TOGETHER)
     cluster.settle()
-    assert cluster.wake == pytest.approx(56)
-    cluster.pass_time(56)
+    assert cluster.wake == pytest.approx(58 - pods.TOGETHER)
+    cluster.pass_time(58 - pods.TOGETHER)
     cluster.settle()
     assert cluster.names_of(2) == ["tr-0-2", "tr-1-2", "tr-2-2"]
     assert any(one.reason == conditions.FORCE_DELETED for one in cluster.events)

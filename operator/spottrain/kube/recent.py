@@ -1,0 +1,57 @@
+"""Small memories that must not grow for ever."""
+
+import asyncio
+import collections
+from typing import Generic, TypeVar
+
+V = TypeVar("V")
+
+
+class Recent(Generic[V]):
+    """The newest `most` values by key; what was set longest ago is forgotten first."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._values: collections.OrderedDict[str, V] = collections.OrderedDict()
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._values
+
+    def get(self, key: str) -> V | None:
+        """The value, or None."""
+        return self._values.get(key)
+
+    def set(self, key: str, value: V) -> None:
+        """Remember it as the newest."""
+        self._values[key] = value
+        self._values.move_to_end(key)
+        while len(self._values) > self._most:
+            self._values.popitem(last=False)
+
+    def forget(self, key: str) -> None:
+        """No such key is remembered any more."""
+        self._values.pop(key, None)
+
+
+class Pace:
+    """Holds back what may wait: the first wish for a key is granted `seconds` later, and all others then."""
+
+    def __init__(self, seconds: float, most: int = 4096) -> None:
+        self._seconds = seconds
+        self._due: Recent[float] = Recent(most)
+
+    def wait(self, key: str) -> float:
+        """Seconds until it may be done; 0 means now, and that it will be."""
+        now = asyncio.get_running_loop().time()
+        due = self._due.get(key)
+        if due is None:
+            due = now + self._seconds
+            self._due.set(key, due)
+        if due > now:
+            return due - now
+        self._due.forget(key)
+        return 0.0
+
+    def done(self, key: str) -> None:
+        """It was done for another reason, so nothing waits any more."""
+        self._due.forget(key)
