@@ -318,7 +318,7 @@ def namespace_of(event: Mapping[str, Any]) -> str:
     return str(event["objectRef"].get("namespace", ""))
 
 
-def test_every_write_of_ours_is_strict_about_unknown_fields_and_none_is_refused_as_invalid(
+def test_a18_every_write_of_ours_is_strict_about_unknown_fields_and_none_is_refused_as_invalid(
     own: Lab, space: str
 ) -> None:
     """As the API server's own record has it."""
