@@ -26,8 +26,8 @@ REPORT_PACE = 5.0
 """Seconds that a change of the Job's counts may wait to be written: each of a gang's pods changes them many
 times while it is replaced, and nobody reads them then. Its start and its outcome are never held back."""
 STATUS_PACE = 5.0
-"""The same for what the status says for people: counts of workers, the words of a condition, and how far the
-attempt has come. An operator that starts anew before they are written finds them in the pods."""
+"""The same for what the status says for people alone: counts of workers, the words of a condition, and that
+restore may begin."""
 PASSING = {conditions.WAITING_FOR_WORKERS, conditions.WAITING_FOR_PREDECESSORS}
 """Reasons that come and go by themselves while a gang is replaced."""
 MAKING = (actions.EnsureService, actions.CreateJob, actions.CreatePod)
@@ -323,10 +323,8 @@ def _decisions(one: status.Status) -> tuple[status.Status, cabc.Mapping[str, tup
     said = {
         each.type: (each.status, "" if each.reason in PASSING else each.reason) for each in one.conditions
     }
-    bare = dataclasses.replace(
-        one, workers=status.Workers(one.workers.desired), conditions=(), created_attempt=0, go_attempt=0
-    )
-    return bare, said
+    desired = status.Workers(one.workers.desired)
+    return dataclasses.replace(one, workers=desired, conditions=(), go_attempt=0), said
 
 
 def _job_status(report: actions.ReportJob, snapshot: snap.Snapshot) -> Object:

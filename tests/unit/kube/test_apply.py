@@ -248,7 +248,7 @@ def _waiting(reason: str, message: str, **changes: Any) -> status.Status:
 
 PREDECESSORS = _waiting(conditions.WAITING_FOR_PREDECESSORS, "0 of 3 workers run", workers=status.Workers(3))
 WORKERS = _waiting(
-    conditions.WAITING_FOR_WORKERS, "2 of 3 workers run", workers=status.Workers(3, 2), created_attempt=2
+    conditions.WAITING_FOR_WORKERS, "2 of 3 workers run", workers=status.Workers(3, 2), go_attempt=2
 )
 
 
