@@ -15,8 +15,6 @@ delays no gang: until its last member has ended none may begin, and that one's s
 UNRELEASED_GRACE = 2.0
 """Seconds for a worker that was never told to restore: it has done nothing that could be saved, and while it
 imports its libraries it may not hear SIGTERM (PID 1 without a handler) and wait any grace out."""
-CLOCKS_APART = 2.0
-"""Seconds: deletionTimestamp has whole ones, and our clock isn't the API server's."""
 _WITHOUT_NOTICE = {loss.NODE_LOST, loss.NODE_GONE, loss.NODE_RESTARTED, loss.POD_VANISHED}
 
 
@@ -50,7 +48,9 @@ def end_all(draft: drafts.Draft) -> bool:
 def end(draft: drafts.Draft, pod: snap.Pod, limit: float | None = None) -> None:
     """Delete a live pod: with its own grace or less, by force where nobody is left to end it.
 
-    One that is being deleted is deleted again where a deadline came nearer, once for each.
+    One that is being deleted already keeps its grace, though its node's deadline comes nearer: the API server
+    takes a second, shorter DELETE, and no kubelet of 1.22 to 1.34 acts on it (kubernetes/kubernetes#83916;
+    60 s and then 20 s or 1 s were 60 s). All it would do is make the pod look given up on while it saves.
     """
     snapshot = draft.snapshot
     if snapshot.lost(pod):
@@ -59,10 +59,7 @@ def end(draft: drafts.Draft, pod: snap.Pod, limit: float | None = None) -> None:
     if pod.deleting is None:
         draft.act(actions.DeletePod(pod.name, pod.uid, _grace(pod, limit, snapshot)))
         return
-    shorter = _shorter_grace(pod, pod.deleting, snapshot)
-    if shorter is not None:
-        draft.act(actions.DeletePod(pod.name, pod.uid, shorter))
-    given_up = _end_of_grace(pod, pod.deleting, snapshot) + dt.timedelta(seconds=snapshot.settings.give_up)
+    given_up = pod.deleting + dt.timedelta(seconds=snapshot.settings.give_up)
     if snapshot.now < given_up:
         draft.wake_at(given_up)
         return
@@ -82,30 +79,6 @@ def _grace(pod: snap.Pod, limit: float | None, snapshot: snap.Snapshot) -> int |
         limits.append((node.deadline - snapshot.now).total_seconds() - grace.LEAST_MARGIN)
     least = max(1, int(min(limits)))  # 0 would be a force-delete, before the kubelet has even been asked
     return None if least >= pod.grace else least
-
-
-def _shorter_grace(pod: snap.Pod, deleting: dt.datetime, snapshot: snap.Snapshot) -> int | None:
-    """Seconds for a second DELETE, if the first one's grace reaches past the deadline of the pod's node.
-
-    The kubelet counts them from when it hears of them (UpdatePod in pod_workers.go cancels the stop under
-    way), the API server from the first DELETE (BeforeDelete in registry/rest/delete.go): it moves
-    deletionTimestamp back, and where that would be in the past it makes them one second. So a worker that has
-    less time left than it has had is let be: it is saving as fast as it can, and would lose what is left.
-    """
-    node = snapshot.nodes.get(pod.node)
-    if node is None or node.deadline is None or deleting <= node.deadline:
-        return None
-    left = int((node.deadline - snapshot.now).total_seconds() - grace.LEAST_MARGIN)
-    had = snapshot.now - (deleting - dt.timedelta(seconds=pod.grace))
-    return left if left > had.total_seconds() + CLOCKS_APART else None
-
-
-def _end_of_grace(pod: snap.Pod, deleting: dt.datetime, snapshot: snap.Snapshot) -> dt.datetime:
-    """When the kubelet will have killed it: after a second DELETE later than deletionTimestamp says."""
-    node = snapshot.nodes.get(pod.node)
-    if node is None or node.deadline is None:
-        return deleting
-    return max(deleting, min(node.deadline, deleting + dt.timedelta(seconds=pod.grace)))
 
 
 def create_missing(draft: drafts.Draft) -> None:

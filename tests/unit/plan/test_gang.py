@@ -88,6 +88,21 @@ def test_a_notice_stops_the_gang_within_the_deadline_and_avoids_the_node() -> No
     assert cluster.overlays["tr-2-2"].avoid == (node,)
 
 
+def test_a_worker_that_is_stopping_already_is_not_deleted_again_when_its_deadline_comes_nearer() -> None:
+    """No kubelet would act on it, and the pod would look given up on while it saves."""
+    cluster = virtual.Cluster().running()
+    cluster.evict("tr-1-1")
+    cluster.settle()
+    before = cluster.pods["tr-0-1"]
+    cluster.pass_time(4)
+    deadline = cluster.now + dt.timedelta(seconds=15)
+    cluster.change_node(before.node, notice="spot", deadline=deadline)
+    cluster.done.clear()
+    cluster.settle()
+    assert not [one for one in cluster.done if isinstance(one, actions.DeletePod)]
+    assert cluster.pods["tr-0-1"] == before
+
+
 def test_a_silent_node_is_lost_after_the_patience_and_its_pod_force_deleted() -> None:
     cluster = virtual.Cluster().running()
     node = cluster.pods["tr-2-1"].node

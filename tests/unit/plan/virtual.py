@@ -46,8 +46,6 @@ class Cluster:
         self.done: list[actions.Action] = []
         self.wake: float | None = None
         self.deleted = False
-        self.kills: dict[str, dt.datetime] = {}
-        """When each pod's kubelet will kill it: it counts a grace from when it hears of it."""
         self._serial = 0
         self.id_prefix = "id"
         for name in ("n1", "n2", "n3", "n4", "n5"):
@@ -183,16 +181,8 @@ class Cluster:
             self.remove(name)
             return
         seconds = pod.grace if grace is None else float(grace)
-        begun = self.now
-        if pod.deleting is not None:
-            begun = pod.deleting - dt.timedelta(seconds=pod.grace)
-            assert seconds < pod.grace, "a second DELETE may only shorten"
-            assert begun + dt.timedelta(seconds=seconds) >= self.now, "the grace would be cut to a second"
-        self._ask_to_stop(name, begun, seconds)
-
-    def _ask_to_stop(self, name: str, begun: dt.datetime, seconds: float) -> None:
-        self._change(name, deleting=begun + dt.timedelta(seconds=seconds), grace=seconds)
-        self.kills[name] = self.now + dt.timedelta(seconds=seconds)
+        if pod.deleting is None:
+            self._change(name, deleting=self.now + dt.timedelta(seconds=seconds), grace=seconds)
 
     # What everybody else does.
 
@@ -246,12 +236,11 @@ class Cluster:
         """The Eviction API, or another disruption."""
         self._change(name, disruption=reason)
         if self.pods[name].deleting is None:
-            self._ask_to_stop(name, self.now, self.pods[name].grace)
+            self._change(name, deleting=self.now + dt.timedelta(seconds=self.pods[name].grace))
 
     def delete(self, name: str) -> None:
         """A plain DELETE by somebody."""
-        if self.pods[name].deleting is None or self.pods[name].ended:
-            self._delete(name, self.pods[name].uid, None)
+        self._delete(name, self.pods[name].uid, None)
 
     def edit(self, wished: spec.Spec | spec.InvalidSpecError) -> None:
         """The user applies another spec."""
