@@ -9,6 +9,7 @@ NAMESPACE = "spottrain-demo"
 SYSTEM_NAMESPACE = "spottrain-system"
 PROGRAM_FOLDER = "/demo"
 _SECRET = "store-keys"  # noqa: S105 - a name
+TORCHRUN = ("python3", "-m", "torch.distributed.run")
 _CONFIG = "program"
 
 
@@ -120,8 +121,9 @@ def _container(workers: Workers, store: Store, pace: Pace) -> dict[str, Any]:
     container: dict[str, Any] = {
         "name": "train",
         "image": workers.image,
-        # torchrun: where to meet and how many there are it learns from the environment the operator sets.
-        "command": ["python3", "-m", "torch.distributed.run", f"{PROGRAM_FOLDER}/train.py"],
+        # torchrun: where to meet and how many there are it learns from the environment the operator sets. One
+        # process however many GPUs are asked for: those are for the scheduler, the training is on the CPU.
+        "command": [*TORCHRUN, "--nproc-per-node=1", f"{PROGRAM_FOLDER}/train.py"],
         "env": [{"name": key, "value": value} for key, value in env.items()],
         "resources": {"requests": {"cpu": "100m", "memory": "1Gi"}, "limits": limits},
         "volumeMounts": mounts,

@@ -343,7 +343,6 @@ def test_two_gangs_that_hold_half_of_the_room_each_give_way(job: play.Job, api: 
         assert loser.status()["failures"] == loser.status()["reclaims"] == 0
 
 
-@pytest.mark.slow
 def wait_for_pod(job: play.Job, name: str, seconds: float) -> None:
     job.wait(name, lambda: name in job.pods(), seconds)
 

@@ -32,7 +32,7 @@ CONTROLLER_UID_LABEL = "batch.kubernetes.io/controller-uid"
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 KUEUE_QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 
-GPU_RESOURCE_SUFFIXES = ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe")
+GPU_RESOURCES = ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe")
 
 PODINFO_DIRECTORY = "/etc/spottrain"
 PODINFO_FILE = f"{PODINFO_DIRECTORY}/annotations"

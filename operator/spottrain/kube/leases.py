@@ -2,7 +2,8 @@
 
 Kubernetes calls a node NotReady after 50 s by default; the lease shows it sooner. What is timed is when *we*
 saw the lease change, on our monotonic clock: `renewTime` is the kubelet's clock, and after an outage of the
-API every lease looks old. A failed or late read starts all counts again from zero.
+API every lease looks old. A failed or late read starts all counts again from zero; a node that was silent
+before it stays so until its lease is seen to change.
 """
 
 import asyncio
@@ -98,9 +99,8 @@ class Leases:
     def _forget_times(self) -> None:
         """Nothing that was timed across a gap counts."""
         self._read_at = None
-        for name in self._silent.copy():
-            self._set(name, silent=False)
-        self._sights.clear()
+        for name in self._sights.keys() - self._silent:
+            del self._sights[name]
 
     def _look(self, found: dict[str, Object], now: float) -> None:
         if self._read_at is not None and now - self._read_at > LATE_SECONDS:

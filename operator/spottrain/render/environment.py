@@ -1,5 +1,6 @@
 """The environment of a worker: our contract, and torchrun's, so that it needs no arguments."""
 
+import collections.abc as cabc
 from typing import Any
 
 from spottrain.api import names, spec
@@ -41,3 +42,11 @@ def render(job: identity.Identity, wishes: spec.Spec, overlay: actions.Overlay) 
         "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": overlay.grace,
     }
     return [{"name": name, "value": str(value)} for name, value in values.items()]
+
+
+def processes(container: cabc.Mapping[str, Any]) -> list[dict[str, Any]]:
+    """How many processes torchrun starts in it: one for each GPU asked for; without any, its own default."""
+    resources = container.get("resources") or {}
+    asked = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
+    gpus = sum(int(asked[name]) for name in names.GPU_RESOURCES if str(asked.get(name, "")).isdecimal())
+    return [{"name": "PET_NPROC_PER_NODE", "value": str(gpus)}] if gpus else []

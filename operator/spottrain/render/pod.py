@@ -101,10 +101,11 @@ def _container(given: dict[str, Any], entries: list[dict[str, Any]]) -> dict[str
     """Ours come first and may be referred to; a name that the template sets itself is left to it."""
     own = given.get("env") or []
     taken = {one["name"] for one in own}
+    ours = [*entries, *environment.processes(given)]
     mount = {"name": PODINFO_VOLUME, "mountPath": names.PODINFO_DIRECTORY, "readOnly": True}
     return {
         **given,
-        "env": [*(one for one in entries if one["name"] not in taken), *own],
+        "env": [*(one for one in ours if one["name"] not in taken), *own],
         "volumeMounts": [*(given.get("volumeMounts") or ()), mount],
     }
 

@@ -39,7 +39,7 @@ def asks_for_gpus(pod_spec: cabc.Mapping[str, Any]) -> bool:
     containers = itertools.chain(pod_spec.get("containers", ()), pod_spec.get("initContainers", ()))
     resources = [one.get("resources") or {} for one in containers]
     asked = {key for one in resources for part in ("limits", "requests") for key in one.get(part) or {}}
-    return any(key in names.GPU_RESOURCE_SUFFIXES or key.startswith("nvidia.com/") for key in asked)
+    return any(key in names.GPU_RESOURCES or key.startswith("nvidia.com/") for key in asked)
 
 
 def affinity(given: Object, overlay: actions.Overlay, settings: snap.Settings) -> Object:

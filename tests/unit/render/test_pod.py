@@ -53,6 +53,17 @@ def test_torchrun_finds_its_whole_command_line_in_the_environment() -> None:
     }
 
 
+def test_torchrun_starts_a_process_for_each_gpu_of_its_container() -> None:
+    for resources, processes in (
+        ({"limits": {"nvidia.com/gpu": 8}}, "8"),
+        ({"requests": {"amd.com/gpu": "4"}, "limits": {"amd.com/gpu": "4"}}, "4"),
+        ({"limits": {"cpu": 4, "nvidia.com/mig-1g.5gb": 2}}, None),
+        ({}, None),
+    ):
+        container = {"name": "c", "image": "i", "resources": resources}
+        assert environment(rendered({"containers": [container]})).get("PET_NPROC_PER_NODE") == processes
+
+
 def test_torchruns_agent_leaves_its_workers_the_whole_grace() -> None:
     assert environment(rendered(grace=114))["TORCH_ELASTIC_SHUTDOWN_TIMEOUT"] == "114"
 
