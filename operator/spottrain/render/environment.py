@@ -45,8 +45,8 @@ def render(job: identity.Identity, wishes: spec.Spec, overlay: actions.Overlay) 
 
 
 def processes(container: cabc.Mapping[str, Any]) -> list[dict[str, Any]]:
-    """How many processes torchrun starts in it: one for each GPU asked for; without any, its own default."""
+    """How many processes torchrun starts in it: one for each GPU asked for; its own default is one."""
     resources = container.get("resources") or {}
     asked = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
     gpus = sum(int(asked[name]) for name in names.GPU_RESOURCES if str(asked.get(name, "")).isdecimal())
-    return [{"name": "PET_NPROC_PER_NODE", "value": str(gpus)}] if gpus else []
+    return [{"name": "PET_NPROC_PER_NODE", "value": str(gpus)}] if gpus > 1 else []

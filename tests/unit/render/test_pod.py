@@ -58,6 +58,7 @@ def test_torchrun_starts_a_process_for_each_gpu_of_its_container() -> None:
         ({"limits": {"nvidia.com/gpu": 8}}, "8"),
         ({"requests": {"amd.com/gpu": "4"}, "limits": {"amd.com/gpu": "4"}}, "4"),
         ({"limits": {"cpu": 4, "nvidia.com/mig-1g.5gb": 2}}, None),
+        ({"limits": {"nvidia.com/gpu": 1}}, None),
         ({}, None),
     ):
         container = {"name": "c", "image": "i", "resources": resources}
