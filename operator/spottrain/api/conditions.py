@@ -54,6 +54,9 @@ NODE_LOST: Final = "NodeLost"
 FORCE_DELETED: Final = "ForceDeleted"
 SPEC_CHANGED: Final = "SpecChanged"
 
+PASSING: Final = {WAITING_FOR_WORKERS, WAITING_FOR_PREDECESSORS}
+"""Reasons that come and go by themselves while a gang is replaced; no decision is made on them."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Condition:
@@ -68,6 +71,14 @@ class Condition:
     message: str
     since: dt.datetime
     generation: int
+
+
+def decided(conditions: tuple[Condition, ...]) -> dict[str, tuple[bool | None, str, int]]:
+    """What they hold true, by type, without what is only said of it: words, moments, and passing reasons."""
+    return {
+        one.type: (one.status, "" if one.reason in PASSING else one.reason, one.generation)
+        for one in conditions
+    }
 
 
 def merged(conditions: tuple[Condition, ...], new: Condition) -> tuple[Condition, ...]:

@@ -10,6 +10,7 @@ import datetime as dt
 import enum
 from typing import Any, TypeVar
 
+from spottrain.api import conditions as words
 from spottrain.api import duration
 from spottrain.api.conditions import Condition
 
@@ -116,6 +117,19 @@ class Status:
         if isinstance(self.phase, Phase):
             return self.phase in {Phase.COMPLETE, Phase.FAILED}
         return self.completion is not None
+
+    def decides_as(self, other: "Status") -> bool:
+        """Whatever follows from the one follows from the other: they differ in words and counts alone.
+
+        Counts of workers, `go_attempt` and the words of conditions are for people; no policy reads them.
+        """
+        return self.decisions == other.decisions
+
+    @property
+    def decisions(self) -> tuple["Status", dict[str, tuple[bool | None, str, int]]]:
+        """The status without its words, and what its conditions hold true."""
+        bare = dataclasses.replace(self, workers=Workers(self.workers.desired), conditions=(), go_attempt=0)
+        return bare, words.decided(self.conditions)
 
 
 def parse(raw: cabc.Mapping[str, Any]) -> Status:

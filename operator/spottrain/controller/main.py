@@ -105,8 +105,9 @@ class Operator:
                 return
             items += answer["items"]
             versions.append(int(answer["metadata"]["resourceVersion"]))
-        for key in self.work.jobs.replace(items, min(versions)):
-            self.work.queue.add(key)
+        found = self.work.jobs.replace(items, min(versions))
+        for number, key in enumerate(found):  # spread out, so that a fresh loss finds the queue short
+            self.work.queue.add(key, number * SWEEP_SECONDS / (2 * len(found)))
 
     async def synced(self) -> None:
         """Until every cache is filled."""

@@ -149,7 +149,7 @@ class Reconciler:
 
     def _plan_next(self, key: reflector.Key, snapshot: snap.Snapshot, result: Result) -> None:
         plan, outcome = result.plan, result.outcome
-        waits = [one for one in (plan.wake, result.written.again, outcome.again) if one is not None]
+        waits = [one for one in (plan.wake, outcome.again) if one is not None]
         news = outcome.refusal is not None and not _same(outcome.refusal, snapshot.refusal)
         if news:
             waits.append(0.0)  # so that its words get into the status
@@ -161,6 +161,8 @@ class Reconciler:
                 waits.append(0.0)  # an intent was recorded; its own event brings nothing new
             elif result.written.raw is not None:
                 waits.append(queue.PACE)
+            elif result.written.again is not None:
+                waits.append(result.written.again)
         self.queue.hurry(key, plan.status.phase is status.Phase.RESTARTING)
         if waits:
             self.queue.add(key, min(waits))

@@ -28,8 +28,6 @@ times while it is replaced, and nobody reads them then. Its start and its outcom
 STATUS_PACE = 5.0
 """The same for what the status says for people alone: counts of workers, the words of a condition, and that
 restore may begin."""
-PASSING = {conditions.WAITING_FOR_WORKERS, conditions.WAITING_FOR_PREDECESSORS}
-"""Reasons that come and go by themselves while a gang is replaced."""
 MAKING = (actions.EnsureService, actions.CreateJob, actions.CreatePod)
 REPORT_AGAIN = 60.0
 
@@ -77,6 +75,8 @@ class Applier:
             errors.KubeError: nothing is lost; the next pass plans anew from what it finds.
 
         """
+        if not any(isinstance(one, actions.ReportJob) for one in plan.actions):
+            self.reports.done(snapshot.uid)
         work = _Work(self, raw, snapshot)
         made, done = await clients.in_parallel([_make(work, plan), self._do_the_rest(work, raw, plan)])
         results = [*made, *done]
@@ -99,8 +99,9 @@ class Applier:
         rendered = status.render(new)
         old = raw.get("status") or {}
         if old and rendered == status.render(snapshot.status):
+            self._words.done(snapshot.uid)
             return Written()
-        if old and _decides_the_same(new, snapshot.status) and (wait := self._words.wait(snapshot.uid)):
+        if old and new.decides_as(snapshot.status) and (wait := self._words.wait(snapshot.uid)):
             return Written(again=wait)
         removed = dict.fromkeys(old.keys() - rendered.keys())
         body = {
@@ -293,9 +294,11 @@ class _Work:
         return None
 
     def _may_wait(self, report: actions.ReportJob) -> bool:
-        """A queue waits for the start, everybody for the outcome."""
+        """A queue waits for the start and for the end of what it has suspended; everybody for the outcome."""
         job = self.snapshot.job
-        return report.outcome is None and report.started == bool(job and job.started)
+        if job is None or report.outcome is not None or report.started != bool(job.started):
+            return False
+        return not (job.suspended and report.active + report.terminating == 0)
 
     async def _report(self, report: actions.ReportJob) -> Result:
         if self._may_wait(report) and (wait := self._applier.reports.wait(self.snapshot.uid)):
@@ -310,21 +313,9 @@ class _Work:
             # What other tools read of us. It is no reason to hold up the work.
             _log.warning("%s/%s: the Job's status is refused: %s", *self._key, error)
             return REPORT_AGAIN
+        self._applier.reports.done(self.snapshot.uid)
         self._sinks.job(answer)
         return None
-
-
-def _decides_the_same(new: status.Status, old: status.Status) -> bool:
-    """Nothing that a later pass builds on is different, nor what a condition says, but for what passes."""
-    return _decisions(new) == _decisions(old)
-
-
-def _decisions(one: status.Status) -> tuple[status.Status, cabc.Mapping[str, tuple[bool | None, str]]]:
-    said = {
-        each.type: (each.status, "" if each.reason in PASSING else each.reason) for each in one.conditions
-    }
-    desired = status.Workers(one.workers.desired)
-    return dataclasses.replace(one, workers=desired, conditions=(), go_attempt=0), said
 
 
 def _job_status(report: actions.ReportJob, snapshot: snap.Snapshot) -> Object:

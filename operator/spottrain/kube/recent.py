@@ -34,24 +34,24 @@ class Recent(Generic[V]):
 
 
 class Pace:
-    """Holds back what may wait: the first wish for a key is granted `seconds` later, and all others then."""
+    """Holds back what may wait: wishes for a key are granted `seconds` after the first of them.
+
+    They stay granted until it is said that what was wished for is done, or is no longer wanted.
+    """
 
     def __init__(self, seconds: float, most: int = 4096) -> None:
         self._seconds = seconds
         self._due: Recent[float] = Recent(most)
 
     def wait(self, key: str) -> float:
-        """Seconds until it may be done; 0 means now, and that it will be."""
+        """Seconds until it may be done; 0 means now."""
         now = asyncio.get_running_loop().time()
         due = self._due.get(key)
         if due is None:
             due = now + self._seconds
             self._due.set(key, due)
-        if due > now:
-            return due - now
-        self._due.forget(key)
-        return 0.0
+        return max(0.0, due - now)
 
     def done(self, key: str) -> None:
-        """It was done for another reason, so nothing waits any more."""
+        """Nothing waits any more: the next wish is a first one."""
         self._due.forget(key)

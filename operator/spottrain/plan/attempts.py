@@ -77,10 +77,15 @@ def _counted_already(draft: drafts.Draft, lost: loss.Member) -> bool:
     if last is None or not lost.node or last.node != lost.node:
         return False
     node = snapshot.nodes.get(lost.node)
-    if node is not None and node.created is not None and node.created > last.time:
+    of_this_machine = node is not None and lost.pod is not None and not snapshot.replaced(lost.pod)
+    if of_this_machine and (last.cause == loss.NODE_GONE or _came_after(node, last.time)):
         return False
     ends = last.cause in loss.MACHINE_ENDS and lost.verdict.cause in loss.MACHINE_ENDS
     return ends and snapshot.now - last.time < dt.timedelta(seconds=snapshot.settings.settlement)
+
+
+def _came_after(node: snap.Node | None, moment: dt.datetime) -> bool:
+    return node is not None and node.created is not None and node.created > moment
 
 
 def count_failure(draft: drafts.Draft, detail: str) -> None:
@@ -89,6 +94,11 @@ def count_failure(draft: drafts.Draft, detail: str) -> None:
     limit = draft.snapshot.max_failures
     allowed = "" if limit is None else f" of {limit} allowed"
     draft.say(conditions.WORKER_FAILED, f"failure {draft.status.failures}{allowed}: {detail}", warning=True)
+
+
+def unsettled(now: status.Status) -> bool:
+    """The cause of some attempt isn't known yet."""
+    return any(one.cause is status.Cause.UNDETERMINED for one in now.attempts)
 
 
 def settle(draft: drafts.Draft) -> None:

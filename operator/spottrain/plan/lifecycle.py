@@ -178,7 +178,8 @@ def start_anew_when_the_template_changed(draft: drafts.Draft) -> bool:
         attempts.begin(draft, status.Cause.SPEC_CHANGED)
         draft.say(conditions.SPEC_CHANGED, "workers or template changed: all workers save and start anew")
         return True
-    if not pods.end_all(draft):
+    # With the Job goes what is known of its pods, and with that the cause of an attempt that is not settled.
+    if not pods.end_all(draft) and not attempts.unsettled(draft.status):
         draft.act(actions.DeleteJob(job.uid))
     return True
 

@@ -49,12 +49,14 @@ class Verdict:
     detail: str = ""
 
 
+EVICTED = "Evicted"
+BY_KUBELET = "TerminationByKubelet"
 DISRUPTIONS = {
-    "EvictionByEvictionAPI": "Evicted",
+    "EvictionByEvictionAPI": EVICTED,
     "PreemptionByScheduler": "Preempted",
     "DeletionByTaintManager": "TaintEvicted",
     "DeletionByPodGC": "NodeGone",
-    "TerminationByKubelet": "NodeShutdown",
+    BY_KUBELET: "NodeShutdown",
 }
 OTHER_DISRUPTION = "Disrupted"
 NODE_LOST = "NodeLost"
@@ -133,6 +135,8 @@ def classify(pod: snap.Pod, snapshot: snap.Snapshot) -> Verdict:
 
 def reclaim_cause(pod: snap.Pod, snapshot: snap.Snapshot) -> tuple[str, str] | None:
     """The strongest evidence that the pod was, or is being, reclaimed: (cause, text for people)."""
+    if pod.disruption == BY_KUBELET and pod.reason == "Evicted":  # under pressure; the machine stays
+        return EVICTED, f"{pod.name}: {pod.disruption}, evicted under pressure"
     if pod.disruption:
         return DISRUPTIONS.get(pod.disruption, OTHER_DISRUPTION), f"{pod.name}: {pod.disruption}"
     if not pod.node:

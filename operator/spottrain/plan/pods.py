@@ -111,8 +111,8 @@ def _soon_together(draft: drafts.Draft) -> set[int]:
     """The indexes whose worker has ended while others are still about to, in the first moment of a reclaim.
 
     Most gangs that have nothing to save end within a second. Their successors are then made together, with
-    `go` from the start: no write for each of them later, and no wait for it. The worker that was lost itself
-    is not among them: its place is asked for at once.
+    `go` from the start: no write for each of them later, and no wait for it. Those of workers that were lost
+    themselves are not among them: their places are asked for at once.
     """
     snapshot, attempts = draft.snapshot, draft.status.attempts
     living = {pod.index for pod in snapshot.older if not pod.ended}
@@ -122,7 +122,9 @@ def _soon_together(draft: drafts.Draft) -> set[int]:
     if snapshot.now >= until:
         return set()
     draft.wake_at(until)
-    return set(range(snapshot.valid_spec.workers)) - living - {attempts[-1].index}
+    before = [one for one in (*snapshot.older, *snapshot.departed) if one.attempt == draft.status.attempt - 1]
+    moving = {one.index for one in before if snapshot.leaving(one)}
+    return set(range(snapshot.valid_spec.workers)) - living - moving - {attempts[-1].index}
 
 
 def _overlays(snapshot: snap.Snapshot, indexes: list[int]) -> list[actions.Overlay]:

@@ -97,7 +97,7 @@ def _running_condition(draft: drafts.Draft) -> None:
         draft.condition(conditions.RUNNING, False, conditions.WAITING_FOR_PREDECESSORS, message)
     elif now.attempt == 0 or now.phase is status.Phase.SUSPENDED:
         draft.condition(conditions.RUNNING, False, conditions.NOT_STARTED, "no worker runs")
-    elif snapshot.refused:
+    elif snapshot.refused and not _namespace_ends(snapshot):
         message = f"{count}; no other is made until the spec is mended: {snapshot.refused}"
         draft.condition(conditions.RUNNING, False, conditions.SPEC_REFUSED, message)
     elif now.next_retry is not None and snapshot.now < now.next_retry:
@@ -109,6 +109,10 @@ def _running_condition(draft: drafts.Draft) -> None:
         texts = sorted({pod.unschedulable for pod in snapshot.current.values() if pod.unschedulable})
         message = "; ".join([count, *texts[:1]])
         draft.condition(conditions.RUNNING, False, conditions.WAITING_FOR_WORKERS, message)
+
+
+def _namespace_ends(snapshot: snap.Snapshot) -> bool:
+    return snapshot.refusal is not None and snapshot.refusal.reason == conditions.NAMESPACE_TERMINATING
 
 
 def _why_later(now: status.Status) -> str:

@@ -266,6 +266,18 @@ def test_what_is_decided_on_is_written_at_once_and_the_rest_with_it() -> None:
         assert write(PREDECESSORS, dataclasses.replace(WORKERS, **changes)).raw is not None
 
 
+def test_what_is_said_of_another_generation_is_written_at_once() -> None:
+    """Whether a spec was tried already is decided by it."""
+
+    def told(generation: int) -> status.Status:
+        one = conditions.Condition(
+            conditions.ACCEPTED, False, conditions.UNSUPPORTED_CLUSTER, "m", MOMENT, generation
+        )
+        return status.Status(observed_generation=2, conditions=(one,))
+
+    assert write(told(1), told(2)).raw is not None
+
+
 def test_a_refusal_is_told_at_once() -> None:
     refused = _waiting(conditions.CREATION_REFUSED, "exceeded quota", workers=status.Workers(3))
     assert write(PREDECESSORS, refused).raw is not None
@@ -283,5 +295,17 @@ def test_counts_of_our_job_wait_and_its_start_does_not() -> None:
         running = actions.ReportJob(1, 1, 0, 0, 0)
         assert (await bench.carry_out(running, job=job)).again == apply.REPORT_PACE
         assert (await bench.carry_out(dataclasses.replace(running, started=False), job=job)).again is None
+
+    play(Api(PATCH_jobs=web.json_response({"metadata": {"name": "tr"}})), story)
+
+
+def test_a_queue_hears_at_once_that_what_it_suspended_has_ended() -> None:
+    """It holds the job's share of the quota until then."""
+
+    async def story(bench: Bench) -> None:
+        job = snap.Job("j", "", suspended=True, template_hash="")
+        ended = actions.ReportJob(0, 0, 0, 0, 0, started=False)
+        assert (await bench.carry_out(dataclasses.replace(ended, terminating=1), job=job)).again is not None
+        assert (await bench.carry_out(ended, job=job)).again is None
 
     play(Api(PATCH_jobs=web.json_response({"metadata": {"name": "tr"}})), story)

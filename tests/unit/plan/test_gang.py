@@ -509,6 +509,18 @@ def test_successors_are_made_one_by_one_when_others_take_longer_to_end() -> None
     assert cluster.names_of(2) == ["tr-0-2"]
 
 
+def test_all_workers_of_a_drained_node_are_asked_for_at_once_while_another_still_saves() -> None:
+    cluster = virtual.Cluster().running()
+    node = cluster.pods["tr-1-1"].node
+    cluster.bind("tr-2-1", node)
+    cluster.change_node(node, unschedulable=True)
+    for name in ("tr-1-1", "tr-2-1"):
+        cluster.evict(name)
+        cluster.end(name, 75)
+    cluster.settle()
+    assert cluster.names_of(2) == ["tr-1-2", "tr-2-2"]
+
+
 def test_a_stuck_pod_on_a_healthy_node_is_given_up_on() -> None:
     cluster = virtual.Cluster().running()
     cluster.evict("tr-1-1")

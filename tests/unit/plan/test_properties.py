@@ -116,6 +116,10 @@ class GangLife(stateful.RuleBasedStateMachine):
             attempts = (first, *cluster.status.attempts[1:])
             cluster.status = dataclasses.replace(cluster.status, phase="Moving", attempts=attempts)
 
+    @stateful.rule(wait=st.booleans())
+    def words_of_the_status_wait_to_be_written(self, wait: bool) -> None:
+        self.cluster.words_wait = wait
+
     @stateful.rule()
     def the_user_breaks_the_spec(self) -> None:
         self.cluster.edit(spec.InvalidSpecError("spec.workers: write a whole number of at least 1"))
@@ -161,6 +165,7 @@ class GangLife(stateful.RuleBasedStateMachine):
         """From any state, once the world is well again the job runs, or is over, or is held by its user."""
         cluster = self.cluster
         cluster.server_says_no = ""
+        cluster.words_wait = False
         cluster.edit(self.wishes)
         for name in cluster.nodes:
             cluster.change_node(

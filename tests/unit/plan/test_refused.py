@@ -220,6 +220,9 @@ def test_in_a_namespace_that_ends_nothing_is_counted() -> None:
     cluster.remove("tr-1-1")
     cluster.settle()
     assert (cluster.status.attempt, cluster.status.reclaims) == (1, 0)
+    running = conditions.find(cluster.status.conditions, conditions.RUNNING)
+    assert running is not None
+    assert running.reason != conditions.SPEC_REFUSED, "nothing can be mended"
 
 
 def test_a_notice_still_saves_in_time() -> None:

@@ -180,3 +180,76 @@ def test_the_next_loss_on_a_node_of_that_name_counts(later: str) -> None:
     cluster.change_node("m2", silent=True)
     cluster.settle()
     assert (cluster.status.attempt, cluster.status.reclaims) == (3, 2)
+
+
+def test_a_kubelets_eviction_under_pressure_counts_each_time() -> None:
+    cluster = gang(3)
+    for name in ("tr-2-1", "tr-2-2"):
+        cluster.bind(name, "m2")
+        cluster.settle()
+        cluster.evict(name, "TerminationByKubelet")
+        cluster._change(name, reason="Evicted")
+        cluster.recovered()
+    assert (cluster.status.attempt, cluster.status.reclaims) == (3, 2)
+    assert cluster.status.last_reclaim is not None
+    assert cluster.status.last_reclaim.cause == "Evicted"
+
+
+def test_the_new_machine_of_a_name_counts_though_it_came_before_the_old_one_was_found_gone() -> None:
+    cluster = gang(3)
+    cluster.bound_at("tr-2-1", cluster.now)
+    cluster.pass_time(5)
+    cluster.change_node("m2", uid="new", created=cluster.now)
+    cluster.pass_time(1)
+    cluster.recovered()
+    assert cluster.status.reclaims == 1
+    cluster.bind("tr-2-2", "m2")
+    cluster.bound_at("tr-2-2", cluster.now)
+    cluster.settle()
+    cluster.change_node("m2", notice="spot")
+    cluster.settle()
+    assert cluster.status.reclaims == 2
+
+
+def test_the_old_machine_of_a_name_counts_once_though_a_new_one_came_since() -> None:
+    cluster = gang(3)
+    cluster.bound_at("tr-2-1", cluster.now)
+    cluster.change_node("m2", notice="spot")
+    cluster.settle()
+    cluster.bind("tr-2-2", "m2")
+    cluster.bound_at("tr-2-2", cluster.now)
+    cluster.pass_time(2)
+    cluster.change_node("m2", uid="new", created=cluster.now, notice="")
+    cluster.recovered()
+    assert (cluster.status.attempt, cluster.status.reclaims) == (3, 1)
+
+
+def test_a_dead_node_is_found_though_the_template_was_edited_before_anybody_knew() -> None:
+    """Its peers' exit looked like a failure of the program; the user edits the job at once."""
+    cluster = gang(3)
+    cluster.end("tr-0-1", 1)
+    cluster.settle()
+    assert cluster.status.attempts[-1].cause is status.Cause.UNDETERMINED
+    cluster.end("tr-1-1", 1)
+    cluster.edit(virtual.wishes(template={"spec": {"containers": [{"name": "trainer", "image": "new"}]}}))
+    cluster.settle()
+    cluster.pass_time(30)
+    cluster.change_node("m2", silent=True)
+    cluster.recovered()
+    assert (cluster.status.reclaims, cluster.status.failures) == (1, 0)
+    assert cluster.status.phase is status.Phase.RUNNING
+
+
+def test_the_old_job_stays_until_it_is_known_what_ended_its_workers() -> None:
+    """What is known of them goes with it."""
+    cluster = gang(3)
+    cluster.end("tr-0-1", 1)
+    cluster.settle()
+    cluster.end("tr-1-1", 1)
+    cluster.remove("tr-2-1")
+    cluster.edit(virtual.wishes(template={"spec": {"containers": [{"name": "trainer", "image": "new"}]}}))
+    cluster.settle()
+    assert cluster.job is not None
+    cluster.change_node("m2", silent=True)
+    cluster.recovered()
+    assert (cluster.status.reclaims, cluster.status.failures) == (1, 0)
