@@ -1,17 +1,20 @@
 """Plans against a small API server: what is there already, what is refused, what is somebody else's."""
 
+import asyncio
 import collections.abc as cabc
 import dataclasses
 import datetime as dt
 import json
 from typing import Any
 
+import pytest
 from aiohttp import web
 
 from spottrain.api import conditions, spec, status
-from spottrain.kube import apply
+from spottrain.kube import apply, errors
 from spottrain.plan import actions, decide
 from spottrain.plan import snapshot as snap
+from tests.unit import virtual_time
 from tests.unit.kube import local, test_observe
 from tests.unit.plan import virtual
 
@@ -254,6 +257,29 @@ WORKERS = _waiting(
 
 def test_how_far_a_gang_has_come_back_waits_to_be_written() -> None:
     assert write(PREDECESSORS, WORKERS) == apply.Written(again=apply.STATUS_PACE)
+
+
+def test_what_waited_is_written_when_its_time_has_come_and_tried_again_when_that_fails() -> None:
+    answers = [web.json_response({"metadata": {}}), local.refused(500)]
+
+    async def answer(_: web.Request) -> web.StreamResponse:
+        return answers.pop()
+
+    async def body() -> None:
+        async with local.server(answer) as client:
+            applier = apply.Applier(
+                client, test_observe.world(client), apply.Sinks(lambda _: None, lambda _: None)
+            )
+            snapshot = dataclasses.replace(virtual.Cluster().snapshot(), status=PREDECESSORS)
+            raw = {**RAW, "status": status.render(PREDECESSORS)}
+            first = await applier.write_status(raw, snapshot, WORKERS)
+            assert first.again == apply.STATUS_PACE
+            await asyncio.sleep(first.again)
+            with pytest.raises(errors.ApiError):
+                await applier.write_status(raw, snapshot, WORKERS)
+            assert (await applier.write_status(raw, snapshot, WORKERS)).raw is not None
+
+    virtual_time.run(body())
 
 
 def test_what_is_decided_on_is_written_at_once_and_the_rest_with_it() -> None:
