@@ -334,6 +334,27 @@ def test_suspend_ends_the_pods_and_resume_starts_a_new_attempt(job: play.Job, ap
         assert (job.status()["reclaims"], job.status()["failures"]) == (0, 0)
 
 
+def test_an_edit_that_the_server_would_refuse_ends_no_training(job: play.Job, api: Api) -> None:
+    """It is tried on the server before anything is stopped; the words are the server's own."""
+    with play.machines(api, {"name": "edit-2", "labels": play.SPOT}):
+        job.applied(play.manifest())
+        job.wait_running(1)
+        before = {pod["metadata"]["uid"] for pod in job.pods().values()}
+        good = play.manifest()["spec"]["template"]["spec"]["containers"][0]
+        bad = {"spec": {"containers": [{**good, "imagePullPolicy": "Sometimes"}]}}
+        job.patch({"spec": {"workers": 3, "template": bad}}).expect("the edit")
+        job.wait("the refusal told", lambda: job.condition("Accepted")["status"] == "False")
+        told = job.condition("Accepted")
+        assert told["reason"] == "TemplateRejected"
+        assert "imagePullPolicy" in told["message"]
+        assert job.status()["phase"] == "Running"
+        assert {pod["metadata"]["uid"] for pod in job.pods().values()} == before
+        mended = {"spec": {"containers": [good]}}
+        job.patch({"spec": {"template": mended}}).expect("the mended edit")
+        job.wait("three workers", lambda: job.status()["workers"] == workers(3), seconds=40)
+        assert (job.status()["attempt"], job.status()["reclaims"]) == (2, 0)
+
+
 def test_an_edited_template_starts_anew(job: play.Job, api: Api) -> None:
     with play.machines(api, {"name": "edit-1", "labels": play.SPOT}):
         job.applied(play.manifest(workers=2))

@@ -17,6 +17,7 @@ from spottrain.plan import snapshot as snap
 Object = dict[str, Any]
 WORKERS = 8
 GONE_KEPT = 4096
+TRIED_KEPT = 4096
 
 _log = logging.getLogger(__name__)
 
@@ -96,6 +97,7 @@ class Reconciler:
         self._metrics = metrics
         self._refusals: dict[reflector.Key, tuple[str, snap.Refusal]] = {}
         """With the UID of the job that was refused: a namesake's may be accepted."""
+        self._tried: recent.Recent[str] = recent.Recent(TRIED_KEPT)
 
     async def run(self, ready: cabc.Awaitable[None]) -> None:
         """Work until cancelled; nothing is decided before every cache is filled."""
@@ -135,6 +137,7 @@ class Reconciler:
             fresh_id=secrets.token_hex(8),
             settings=self._settings,
             refusal=self._refusal(key, raw["metadata"]["uid"]),
+            tried=self._tried.get(raw["metadata"]["uid"]) or "",
         )
         await self._world.look_for_absent_nodes(key)
         snapshot = self._world.snapshot(raw, moment)
@@ -145,6 +148,9 @@ class Reconciler:
         self._metrics.saw(_change(snapshot, plan.status))
         outcome = await self._applier.carry_out(written.raw or raw, snapshot, plan)
         self._remember(key, snapshot, outcome)
+        if outcome.refusal is None and any(isinstance(one, actions.TryJob) for one in plan.actions):
+            self._tried.set(snapshot.uid, snapshot.template_hash)
+            self.queue.add(key)
         self._plan_next(key, snapshot, Result(plan, written, outcome))
 
     def _plan_next(self, key: reflector.Key, snapshot: snap.Snapshot, result: Result) -> None:

@@ -176,15 +176,15 @@ class _Work:
         self._key = (snapshot.namespace, snapshot.name)
         self._identity = identity.Identity(snapshot.namespace, snapshot.name, snapshot.uid)
 
-    async def act(self, action: actions.Action) -> Result:  # noqa: PLR0911 - one per kind
+    async def act(self, action: actions.Action) -> Result:  # noqa: C901, PLR0911 - one per kind
         """One act; what is already so counts as done."""
         match action:
             case actions.EnsureService():
                 return await self._create(clients.SERVICES, render_service.render(self._identity), None)
             case actions.CreateJob():
-                labels = self._raw["metadata"].get("labels") or {}
-                body = render_job.render(self._identity, self.snapshot.valid_spec, labels)
-                return await self._create(clients.JOBS, body, self._sinks.job)
+                return await self._create(clients.JOBS, self._job(), self._sinks.job)
+            case actions.TryJob():
+                return await self._try_job()
             case actions.CreatePod(overlay):
                 return await self._create_pod(overlay)
             case actions.DeletePod(name, uid, grace):
@@ -196,13 +196,35 @@ class _Work:
                     clients.SPOT_TRAINING_JOBS, self.snapshot.name, self.snapshot.uid, None
                 )
             case actions.SayGo(name, attempt_id):
-                body = {"metadata": {"annotations": {names.ANNOTATION_GO: attempt_id}}}
-                return await self._patch(clients.PODS, name, body, self._sinks.pod)
+                told: Object = {"metadata": {"annotations": {names.ANNOTATION_GO: attempt_id}}}
+                return await self._patch(clients.PODS, name, told, self._sinks.pod)
             case actions.SuspendJob(suspend):
-                body = {"spec": {"suspend": suspend}}
-                return await self._patch(clients.JOBS, self.snapshot.name, body, self._sinks.job)
+                held: Object = {"spec": {"suspend": suspend}}
+                return await self._patch(clients.JOBS, self.snapshot.name, held, self._sinks.job)
             case actions.ReportJob():
                 return await self._report(action)
+
+    def _job(self) -> Object:
+        labels = self._raw["metadata"].get("labels") or {}
+        return render_job.render(self._identity, self.snapshot.valid_spec, labels)
+
+    async def _try_job(self) -> Result:
+        """A dry run. A quota that is full of the old Job says nothing against the new one."""
+        body = self._job()
+        body["metadata"]["generateName"] = f"{body['metadata'].pop('name')}-"
+        path, query = clients.JOBS.path(self.snapshot.namespace), {"dryRun": "All", **STRICT}
+        try:
+            await self._client.request("POST", path, body=body, query=query)
+        except errors.RefusedError as error:
+            if _cannot_be_tried(error):
+                return None
+            message = error.message[:1024]
+            return snap.Refusal(
+                conditions.TEMPLATE_REJECTED, message, self.snapshot.generation, permanent=True
+            )
+        except errors.NotFoundError:
+            return None
+        return None
 
     async def _create_pod(self, overlay: actions.Overlay) -> Result:
         job = self._world.live_job(self._key)
@@ -355,6 +377,12 @@ def _job_status(report: actions.ReportJob, snapshot: snap.Snapshot) -> Object:
 def _indexes(snapshot: snap.Snapshot) -> str:
     workers = snapshot.status.workers.desired  # as they were at the end; the spec may have changed since
     return "0" if workers == 1 else f"0-{workers - 1}"
+
+
+def _cannot_be_tried(error: errors.RefusedError) -> bool:
+    """A webhook that has side effects refuses every dry run; other 403s are about quotas and rights."""
+    by_webhook = _WEBHOOK_SAYS_NO in error.message
+    return "does not support dry run" in error.message or (error.code == 403 and not by_webhook)
 
 
 def _namespace_ends(error: errors.ApiError) -> bool:

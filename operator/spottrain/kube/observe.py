@@ -155,6 +155,7 @@ class Moment:
     fresh_id: str
     settings: snap.Settings
     refusal: snap.Refusal | None
+    tried: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -233,6 +234,7 @@ class World:
             template_hash="" if isinstance(wishes, Exception) else render_job.template_hash(wishes),
             settings=moment.settings,
             refusal=moment.refusal,
+            tried=moment.tried,
             deleting="deletionTimestamp" in metadata,
         )
 

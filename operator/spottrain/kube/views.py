@@ -180,6 +180,7 @@ def job(raw: Object, owner_uid: str) -> snap.Job:
         managed_by=spec.get("managedBy") or "",
         suspended=bool(spec.get("suspend")),
         template_hash=(metadata.get("annotations") or {}).get(names.ANNOTATION_TEMPLATE_HASH, ""),
+        workers=spec.get("completions") or 0,
         started=duration.optional_time(status.get("startTime")),
         finished=any((ends.get(one) or {}).get("status") == "True" for one in ("Complete", "Failed")),
         queued=names.KUEUE_QUEUE_LABEL in (metadata.get("labels") or {}),

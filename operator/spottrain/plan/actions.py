@@ -60,6 +60,11 @@ class Overlay:
 
 
 @dataclasses.dataclass(frozen=True)
+class TryJob:
+    """Ask the API server whether it would take the Job of the edited spec, without making it."""
+
+
+@dataclasses.dataclass(frozen=True)
 class CreatePod:
     """Create one worker."""
 
@@ -93,6 +98,7 @@ Action = (
     | CreateJob
     | DeleteJob
     | SuspendJob
+    | TryJob
     | ReportJob
     | CreatePod
     | DeletePod

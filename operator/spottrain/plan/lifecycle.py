@@ -13,8 +13,8 @@
 - A gang that isn't whole when its spec is refused holds its nodes for `placementTimeout` (the default of it,
   from an invalid spec), as when a quota refuses the rest.
 
-An edit of the template is known to be refused only when the Job of the old one is gone: until the API server
-is asked before (a dry run), such an edit ends what runs.
+An edited template is tried first (a dry run of its Job), so that one which is refused ends nothing. What only
+a pod would be refused for shows later, when the old Job is gone.
 """
 
 import datetime as dt
@@ -170,11 +170,17 @@ def have_a_job(draft: drafts.Draft) -> bool:
 
 
 def start_anew_when_the_template_changed(draft: drafts.Draft) -> bool:
-    """What the spec renders to differs from our Job, which can't be edited: let all end, then replace it."""
+    """What the spec renders to differs from our Job, which can't be edited: let all end, then replace it.
+
+    Not before the API server has said that it would take the new one: a slip of the pen ends no training.
+    """
     job, snapshot = draft.snapshot.job, draft.snapshot
-    if job is None or job.template_hash == snapshot.template_hash:
+    if job is None or not snapshot.edited:
         return False
     if draft.status.attempt > 0 and not _awaits_a_new_job(draft.status):
+        if snapshot.tried != snapshot.template_hash:
+            draft.act(actions.TryJob())
+            return True
         attempts.begin(draft, status.Cause.SPEC_CHANGED)
         draft.say(conditions.SPEC_CHANGED, "workers or template changed: all workers save and start anew")
         return True

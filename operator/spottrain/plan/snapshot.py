@@ -132,6 +132,7 @@ class Job:
     managed_by: str
     suspended: bool
     template_hash: str
+    workers: int = 0
     started: dt.datetime | None = None
     finished: bool = False
     queued: bool = False
@@ -174,6 +175,8 @@ class Snapshot:
     template_hash: str
     settings: Settings = Settings()
     refusal: Refusal | None = None
+    tried: str = ""
+    """The template's digest that the API server would take, when it was last asked."""
     departed: tuple[Pod, ...] = ()
     leftover: tuple[Pod, ...] = ()
     """Pods under our labels that have not ended and were made by another Job: one that is deleted."""
@@ -197,11 +200,20 @@ class Snapshot:
         return refusal.message or refusal.reason
 
     @property
+    def edited(self) -> bool:
+        """The Job that there is was made from another template or size than the spec's."""
+        return self.job is not None and self.job.template_hash != self.template_hash
+
+    @property
     def workers(self) -> int:
-        """The size of the gang; while the spec can't be read, as it was when it last could."""
-        if isinstance(self.spec, specs.InvalidSpecError):
-            return self.status.workers.desired
-        return self.spec.workers
+        """The size of the gang that there is; an edit of it counts once there is a Job of that size."""
+        if self.job is not None and self.edited and self.job.workers:
+            return self.job.workers
+        return (
+            self.status.workers.desired
+            if isinstance(self.spec, specs.InvalidSpecError)
+            else self.spec.workers
+        )
 
     @property
     def max_failures(self) -> int | None:

@@ -335,3 +335,28 @@ def test_a_queue_hears_at_once_that_what_it_suspended_has_ended() -> None:
         assert (await bench.carry_out(ended, job=job)).again is None
 
     play(Api(PATCH_jobs=web.json_response({"metadata": {"name": "tr"}})), story)
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "refused"),
+    [
+        (422, "spec.template.spec.containers[0].image: Required value", True),
+        (403, 'admission webhook "images.example" denied the request: not from there', True),
+        (403, "exceeded quota: jobs, requested: count/jobs.batch=1", False),
+        (400, 'admission webhook "w.example" does not support dry run', False),
+    ],
+)
+def test_what_a_dry_run_of_an_edited_job_tells(code: int, words: str, refused: bool) -> None:
+    asked: list[tuple[str, Object]] = []
+
+    class Tried(Api):
+        async def answer(self, request: web.Request) -> web.StreamResponse:
+            asked.append((request.query["dryRun"], (await request.json())["metadata"]))
+            return local.refused(code, words)
+
+    async def story(bench: Bench) -> None:
+        refusal = (await bench.carry_out(actions.TryJob())).refusal
+        assert (refusal is not None and refusal.permanent) == refused
+        assert [(how, "name" in metadata) for how, metadata in asked] == [("All", False)]
+
+    play(Tried(), story)

@@ -124,6 +124,12 @@ class GangLife(stateful.RuleBasedStateMachine):
     def the_user_breaks_the_spec(self) -> None:
         self.cluster.edit(spec.InvalidSpecError("spec.workers: write a whole number of at least 1"))
 
+    @stateful.rule(image=st.sampled_from(["i", "j"]))
+    def the_user_edits_the_template(self, image: str) -> None:
+        template = {"spec": {"containers": [{"name": "trainer", "image": image}]}}
+        self.wishes = dataclasses.replace(self.wishes, template=template)
+        self.cluster.edit(self.wishes)
+
     @stateful.rule()
     def the_user_mends_the_spec(self) -> None:
         self.cluster.edit(self.wishes)

@@ -232,3 +232,40 @@ def test_a_notice_still_saves_in_time() -> None:
     cluster.settle()
     assert (cluster.pods["tr-0-1"].grace, cluster.pods["tr-2-1"].grace) == (28.0, 18.0)
     assert cluster.status.reclaims == 1
+
+
+EDITED = virtual.wishes(template={"spec": {"containers": [{"name": "trainer", "image": "new"}]}})
+
+
+def test_an_edited_template_that_the_server_would_not_take_ends_nothing() -> None:
+    cluster = virtual.Cluster().running()
+    cluster.server_says_no = NO
+    cluster.edit(EDITED)
+    cluster.settle()
+    assert cluster.names_of(1) == living(cluster) == ["tr-0-1", "tr-1-1", "tr-2-1"]
+    assert condition(cluster, conditions.ACCEPTED) == (False, "TemplateRejected", NO)
+    assert condition(cluster, conditions.RUNNING)[0] is True
+    assert sum(isinstance(one, actions.TryJob) for one in cluster.done) == 1, "asked once"
+    cluster.server_says_no = ""
+    cluster.edit(virtual.wishes())
+    cluster.settle()
+    assert (cluster.status.attempt, condition(cluster, conditions.ACCEPTED)[0]) == (1, True)
+
+
+def test_an_edited_template_that_the_server_would_take_starts_anew() -> None:
+    cluster = virtual.Cluster().running()
+    cluster.edit(EDITED)
+    cluster.recovered()
+    assert (cluster.status.attempt, cluster.status.attempts[-1].cause) == (2, status.Cause.SPEC_CHANGED)
+    assert sum(isinstance(one, actions.TryJob) for one in cluster.done) == 1
+
+
+def test_an_edited_size_that_the_server_would_not_take_is_no_loss() -> None:
+    cluster = virtual.Cluster().running()
+    cluster.server_says_no = NO
+    cluster.edit(virtual.wishes(workers=5))
+    cluster.settle()
+    assert (cluster.status.attempt, cluster.status.reclaims, cluster.status.workers.desired) == (1, 0, 3)
+    cluster.evict("tr-1-1")
+    cluster.settle()
+    assert (cluster.status.attempt, cluster.status.reclaims) == (2, 1)

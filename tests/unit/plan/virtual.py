@@ -36,6 +36,7 @@ class Cluster:
         self.server_says_no = ""
         """The API server's words for every pod that it is asked to make, if it refuses them for good."""
         self.refusal: snap.Refusal | None = None
+        self.tried = ""
         self.job: snap.Job | None = None
         self.pods: dict[str, snap.Pod] = {}
         self.departed: list[snap.Pod] = []
@@ -75,6 +76,7 @@ class Cluster:
             else "",
             settings=self.settings,
             refusal=self.refusal,
+            tried=self.tried,
         )
 
     def _seen(self, node: snap.Node) -> snap.Node:
@@ -113,16 +115,19 @@ class Cluster:
                 return
         raise AssertionError(f"still busy after {MOST_PASSES} passes: {plan}")
 
-    def _carry_out(self, action: actions.Action) -> None:
+    def _carry_out(self, action: actions.Action) -> None:  # noqa: C901 - one per kind
         match action:
             case actions.CreateJob():
                 assert self.job is None, "a second Job"
                 template = self.snapshot().template_hash
-                self.job = snap.Job(f"j{self._serial}", names.MANAGED_BY, True, template)
+                workers = self.spec.workers if isinstance(self.spec, spec.Spec) else 0
+                self.job = snap.Job(f"j{self._serial}", names.MANAGED_BY, True, template, workers)
             case actions.DeleteJob():
                 self.job = None
                 self.departed.clear()  # only the pods of the live Job count
                 self.pods.clear()
+            case actions.TryJob():
+                self._try_job()
             case actions.SuspendJob(suspend):
                 assert self.job is not None
                 self.job = dataclasses.replace(self.job, suspended=suspend)
@@ -138,6 +143,14 @@ class Cluster:
                 self.deleted = True
             case actions.EnsureService():
                 pass
+
+    def _try_job(self) -> None:
+        assert self.tried != self.snapshot().template_hash, "asked again"
+        if self.server_says_no:
+            words = self.server_says_no
+            self.refusal = snap.Refusal(conditions.TEMPLATE_REJECTED, words, self.generation, permanent=True)
+            return
+        self.tried = self.snapshot().template_hash
 
     def _report(self, report: actions.ReportJob) -> None:
         assert self.job is not None
