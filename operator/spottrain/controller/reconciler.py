@@ -148,7 +148,7 @@ class Reconciler:
         self._metrics.saw(_change(snapshot, plan.status))
         outcome = await self._applier.carry_out(written.raw or raw, snapshot, plan)
         self._remember(key, snapshot, outcome)
-        if outcome.refusal is None and any(isinstance(one, actions.TryJob) for one in plan.actions):
+        if outcome.taken:
             self._tried.set(snapshot.uid, snapshot.template_hash)
             self.queue.add(key)
         self._plan_next(key, snapshot, Result(plan, written, outcome))

@@ -6,6 +6,7 @@ What the server refuses is returned as a value: it goes into the next snapshot, 
 
 import collections.abc as cabc
 import dataclasses
+import enum
 import logging
 import secrets
 from typing import Any
@@ -30,16 +31,18 @@ STATUS_PACE = 5.0
 restore may begin."""
 MAKING = (actions.EnsureService, actions.CreateJob, actions.CreatePod)
 REPORT_AGAIN = 60.0
+TRY_AGAIN = 10.0
 
 _log = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What came of the acts: the server's refusal, and in how many seconds another pass is needed."""
+    """What came of the acts: a refusal, seconds until another pass, whether what was tried would be taken."""
 
     refusal: snap.Refusal | None = None
     again: float | None = None
+    taken: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +85,7 @@ class Applier:
         results = [*made, *done]
         refusal = next((one for one in results if isinstance(one, snap.Refusal)), None)
         waits = [one for one in results if isinstance(one, float)]
-        return Outcome(refusal, min(waits, default=None))
+        return Outcome(refusal, min(waits, default=None), taken=TAKEN in results)
 
     async def _do_the_rest(self, work: "_Work", raw: Object, plan: actions.Plan) -> list["Result"]:
         acts = (work.act(one) for one in plan.actions if not isinstance(one, MAKING))
@@ -150,8 +153,19 @@ class Applier:
 _WEBHOOK_SAYS_NO = " denied the request"
 """In the API server's words for a webhook's refusal; its code is the webhook's choice, 400 without one."""
 
-Result = snap.Refusal | float | None
-"""Of one act: a refusal, seconds after which to try again, or done."""
+NO_ANSWER = ("does not support dry run", "exceeded quota", "cannot create resource")
+"""Refusals of a trial that say nothing of the Job: by a webhook with side effects, a quota, our rights."""
+
+
+class Taken(enum.Enum):
+    """The API server would take what was tried."""
+
+    TAKEN = enum.auto()
+
+
+TAKEN = Taken.TAKEN
+Result = snap.Refusal | Taken | float | None
+"""Of one act: a refusal, the outcome of a trial, seconds after which to try again, or done."""
 
 
 async def _make(work: "_Work", plan: actions.Plan) -> list[Result]:
@@ -209,22 +223,21 @@ class _Work:
         return render_job.render(self._identity, self.snapshot.valid_spec, labels)
 
     async def _try_job(self) -> Result:
-        """A dry run. A quota that is full of the old Job says nothing against the new one."""
+        """A dry run. One that can't tell, as with a quota that the old Job fills, says nothing against it."""
         body = self._job()
         body["metadata"]["generateName"] = f"{body['metadata'].pop('name')}-"
         path, query = clients.JOBS.path(self.snapshot.namespace), {"dryRun": "All", **STRICT}
         try:
             await self._client.request("POST", path, body=body, query=query)
         except errors.RefusedError as error:
-            if _cannot_be_tried(error):
-                return None
-            message = error.message[:1024]
-            return snap.Refusal(
-                conditions.TEMPLATE_REJECTED, message, self.snapshot.generation, permanent=True
-            )
+            cannot_tell = any(words in error.message for words in NO_ANSWER)
+            return TAKEN if cannot_tell else self._refusal(error)
         except errors.NotFoundError:
             return None
-        return None
+        except errors.KubeError as error:
+            _log.warning("%s/%s: the edited template can't be tried: %s", *self._key, error)
+            return max(TRY_AGAIN, error.retry_after or 0.0)
+        return TAKEN
 
     async def _create_pod(self, overlay: actions.Overlay) -> Result:
         job = self._world.live_job(self._key)
@@ -334,6 +347,7 @@ class _Work:
         except errors.RefusedError as error:
             # What other tools read of us. It is no reason to hold up the work.
             _log.warning("%s/%s: the Job's status is refused: %s", *self._key, error)
+            self._applier.reports.done(self.snapshot.uid)
             return REPORT_AGAIN
         self._applier.reports.done(self.snapshot.uid)
         self._sinks.job(answer)
@@ -377,12 +391,6 @@ def _job_status(report: actions.ReportJob, snapshot: snap.Snapshot) -> Object:
 def _indexes(snapshot: snap.Snapshot) -> str:
     workers = snapshot.status.workers.desired  # as they were at the end; the spec may have changed since
     return "0" if workers == 1 else f"0-{workers - 1}"
-
-
-def _cannot_be_tried(error: errors.RefusedError) -> bool:
-    """A webhook that has side effects refuses every dry run; other 403s are about quotas and rights."""
-    by_webhook = _WEBHOOK_SAYS_NO in error.message
-    return "does not support dry run" in error.message or (error.code == 403 and not by_webhook)
 
 
 def _namespace_ends(error: errors.ApiError) -> bool:

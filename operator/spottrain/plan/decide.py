@@ -1,7 +1,7 @@
 """The specification as an ordered list: what is true of the job, checked from top to bottom.
 
 Each policy is named as a statement. It adds to the draft and returns True when nothing below it applies. A
-job whose spec is refused has a list of its own, in which nothing is made.
+job whose spec is refused, or whose edit is on trial, has a list of its own, in which nothing is made.
 """
 
 import collections.abc as cabc
@@ -29,10 +29,7 @@ POLICIES: tuple[Policy, ...] = (
     gang.run_the_attempt,
 )
 
-WHILE_REFUSED: tuple[Policy, ...] = (
-    lifecycle.leave_a_deleted_job_to_garbage_collection,
-    lifecycle.clean_up_after_the_end,
-    lifecycle.say_what_to_mend,
+GO_ON: tuple[Policy, ...] = (
     lifecycle.have_nothing_that_could_go_on,
     lifecycle.stay_suspended,
     gang.settle_causes,
@@ -42,13 +39,31 @@ WHILE_REFUSED: tuple[Policy, ...] = (
     gang.give_back_what_cannot_be_completed,
     gang.let_what_runs_go_on,
 )
+WHILE_REFUSED: tuple[Policy, ...] = (
+    lifecycle.leave_a_deleted_job_to_garbage_collection,
+    lifecycle.clean_up_after_the_end,
+    lifecycle.say_what_to_mend,
+    *GO_ON,
+)
+ON_TRIAL: tuple[Policy, ...] = (
+    lifecycle.leave_a_deleted_job_to_garbage_collection,
+    lifecycle.clean_up_after_the_end,
+    lifecycle.try_the_edit,
+    *GO_ON,
+)
 
 
 def decide(snapshot: snap.Snapshot) -> actions.Plan:
     """The plan for one job. Decided again on the outcome of its own acts, it plans nothing new."""
     draft = drafts.Draft(snapshot)
-    for policy in WHILE_REFUSED if snapshot.refused else POLICIES:
+    for policy in _policies(snapshot):
         if policy(draft):
             break
     report.describe(draft)
     return draft.plan()
+
+
+def _policies(snapshot: snap.Snapshot) -> tuple[Policy, ...]:
+    if snapshot.refused:
+        return WHILE_REFUSED
+    return ON_TRIAL if lifecycle.on_trial(snapshot) else POLICIES

@@ -22,6 +22,7 @@ import datetime as dt
 from spottrain.api import conditions, names, spec, status
 from spottrain.plan import actions, attempts, pods
 from spottrain.plan import draft as drafts
+from spottrain.plan import snapshot as snap
 
 LAST_WORDS = "end of the log of"
 
@@ -102,8 +103,11 @@ def have_nothing_that_could_go_on(draft: drafts.Draft) -> bool:
 
 
 def stay_suspended(draft: drafts.Draft) -> bool:
-    """Suspended before its spec was refused, or by its queue since."""
-    job = draft.snapshot.job
+    """By its spec where that can be read, by its queue, or as it was before its spec was refused."""
+    snapshot, job = draft.snapshot, draft.snapshot.job
+    if isinstance(snapshot.spec, spec.Spec) and snapshot.spec.suspend:
+        _suspend(draft, conditions.BY_SPEC)
+        return True
     if job is not None and job.queued and job.suspended:
         _suspend(draft, conditions.BY_QUEUE)
         return True
@@ -169,18 +173,30 @@ def have_a_job(draft: drafts.Draft) -> bool:
     return False
 
 
-def start_anew_when_the_template_changed(draft: drafts.Draft) -> bool:
-    """What the spec renders to differs from our Job, which can't be edited: let all end, then replace it.
+def on_trial(snapshot: snap.Snapshot) -> bool:
+    """The gang's template or size was edited, and the API server has not said yet that it would take it."""
+    job = snapshot.job
+    if job is None or not job.ours or job.managed_by != names.MANAGED_BY or not snapshot.edited:
+        return False
+    new = snapshot.tried != snapshot.template_hash
+    return new and snapshot.status.attempt > 0 and not _awaits_a_new_job(snapshot.status)
 
-    Not before the API server has said that it would take the new one: a slip of the pen ends no training.
-    """
+
+def try_the_edit(draft: drafts.Draft) -> bool:
+    """A slip of the pen, or a server that gives no answer, ends no training: the gang goes on as it is."""
+    refusal = draft.snapshot.refusal
+    if refusal is not None and refusal.generation == draft.snapshot.generation:
+        draft.condition(conditions.ACCEPTED, False, refusal.reason, refusal.message)
+    draft.act(actions.TryJob())
+    return False
+
+
+def start_anew_when_the_template_changed(draft: drafts.Draft) -> bool:
+    """What the spec renders to differs from our Job, which can't be edited: let all end, then replace it."""
     job, snapshot = draft.snapshot.job, draft.snapshot
     if job is None or not snapshot.edited:
         return False
     if draft.status.attempt > 0 and not _awaits_a_new_job(draft.status):
-        if snapshot.tried != snapshot.template_hash:
-            draft.act(actions.TryJob())
-            return True
         attempts.begin(draft, status.Cause.SPEC_CHANGED)
         draft.say(conditions.SPEC_CHANGED, "workers or template changed: all workers save and start anew")
         return True

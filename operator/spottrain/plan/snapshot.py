@@ -207,7 +207,7 @@ class Snapshot:
     @property
     def workers(self) -> int:
         """The size of the gang that there is; an edit of it counts once there is a Job of that size."""
-        if self.job is not None and self.edited and self.job.workers:
+        if self.job is not None and self.job.ours and self.edited and self.job.workers:
             return self.job.workers
         return (
             self.status.workers.desired

@@ -337,16 +337,29 @@ def test_a_queue_hears_at_once_that_what_it_suspended_has_ended() -> None:
     play(Api(PATCH_jobs=web.json_response({"metadata": {"name": "tr"}})), story)
 
 
-@pytest.mark.parametrize(
-    ("code", "words", "refused"),
-    [
-        (422, "spec.template.spec.containers[0].image: Required value", True),
-        (403, 'admission webhook "images.example" denied the request: not from there', True),
-        (403, "exceeded quota: jobs, requested: count/jobs.batch=1", False),
-        (400, 'admission webhook "w.example" does not support dry run', False),
-    ],
-)
-def test_what_a_dry_run_of_an_edited_job_tells(code: int, words: str, refused: bool) -> None:
+TRIALS = {
+    "invalid": (422, "spec.template.spec.containers[0].image: Required value", (True, False, None)),
+    "webhook": (
+        403,
+        'admission webhook "i.example" denied the request: not from there',
+        (False, False, None),
+    ),
+    "policy": (
+        403,
+        "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no",
+        (False, False, None),
+    ),
+    "quota": (403, "exceeded quota: jobs, requested: count/jobs.batch=1", (None, True, None)),
+    "side effects": (400, 'admission webhook "w.example" does not support dry run', (None, True, None)),
+    "no webhook": (500, "failed calling webhook", (None, False, apply.TRY_AGAIN)),
+}
+
+
+@pytest.mark.parametrize(("code", "words", "expected"), TRIALS.values(), ids=TRIALS)
+def test_what_a_dry_run_of_an_edited_job_tells(
+    code: int, words: str, expected: tuple[bool | None, bool, float | None]
+) -> None:
+    """Whether it is refused for good (None: not at all), whether it would be taken, when to ask again."""
     asked: list[tuple[str, Object]] = []
 
     class Tried(Api):
@@ -355,8 +368,9 @@ def test_what_a_dry_run_of_an_edited_job_tells(code: int, words: str, refused: b
             return local.refused(code, words)
 
     async def story(bench: Bench) -> None:
-        refusal = (await bench.carry_out(actions.TryJob())).refusal
-        assert (refusal is not None and refusal.permanent) == refused
+        outcome = await bench.carry_out(actions.TryJob())
+        for_good = outcome.refusal.permanent if outcome.refusal else None
+        assert (for_good, outcome.taken, outcome.again) == expected
         assert [(how, "name" in metadata) for how, metadata in asked] == [("All", False)]
 
     play(Tried(), story)

@@ -116,6 +116,10 @@ class GangLife(stateful.RuleBasedStateMachine):
             attempts = (first, *cluster.status.attempts[1:])
             cluster.status = dataclasses.replace(cluster.status, phase="Moving", attempts=attempts)
 
+    @stateful.rule(unheard=st.booleans())
+    def a_webhook_cannot_be_called(self, unheard: bool) -> None:
+        self.cluster.server_gives_no_answer = unheard
+
     @stateful.rule(wait=st.booleans())
     def words_of_the_status_wait_to_be_written(self, wait: bool) -> None:
         self.cluster.words_wait = wait
@@ -172,6 +176,7 @@ class GangLife(stateful.RuleBasedStateMachine):
         cluster = self.cluster
         cluster.server_says_no = ""
         cluster.words_wait = False
+        cluster.server_gives_no_answer = False
         cluster.edit(self.wishes)
         for name in cluster.nodes:
             cluster.change_node(

@@ -269,3 +269,44 @@ def test_an_edited_size_that_the_server_would_not_take_is_no_loss() -> None:
     cluster.evict("tr-1-1")
     cluster.settle()
     assert (cluster.status.attempt, cluster.status.reclaims) == (2, 1)
+
+
+def unanswered() -> virtual.Cluster:
+    """A gang that runs, with an edit that the server can't be asked about."""
+    cluster = virtual.Cluster().running()
+    cluster.server_gives_no_answer = True
+    cluster.edit(dataclasses.replace(EDITED, workers=5))
+    cluster.settle()
+    return cluster
+
+
+def test_while_an_edit_cannot_be_tried_the_gang_is_looked_after() -> None:
+    cluster = unanswered()
+    assert (len(living(cluster)), cluster.wake) == (3, 10.0)
+    assert condition(cluster, conditions.ACCEPTED)[:2] == (True, "Valid"), "nothing is known against it"
+    cluster.evict("tr-1-1")
+    cluster.settle()
+    assert (cluster.status.attempt, cluster.status.reclaims) == (2, 1)
+    assert {pod.grace for pod in cluster.pods.values() if pod.deleting} == {28.0}
+    cluster.server_gives_no_answer = False
+    cluster.recovered()
+    assert (cluster.status.phase, len(cluster.names_of(cluster.status.attempt))) == (status.Phase.RUNNING, 5)
+
+
+def test_while_an_edit_cannot_be_tried_the_gang_may_complete() -> None:
+    cluster = unanswered()
+    for index in range(3):
+        cluster.end(f"tr-{index}-1", 0)
+    cluster.settle()
+    assert cluster.status.phase is status.Phase.COMPLETE
+
+
+@pytest.mark.parametrize("unheard", [True, False])
+def test_a_job_may_be_suspended_whatever_becomes_of_its_edit(unheard: bool) -> None:
+    cluster = virtual.Cluster().running()
+    cluster.server_gives_no_answer, cluster.server_says_no = unheard, NO
+    cluster.edit(dataclasses.replace(EDITED, suspend=True))
+    cluster.settle()
+    for name in living(cluster):
+        assert cluster.pods[name].deleting
+    assert cluster.status.phase is status.Phase.SUSPENDED
