@@ -13,7 +13,7 @@ from typing import Any
 
 from spottrain.api import conditions, duration, names, status
 from spottrain.kube import client as clients
-from spottrain.kube import errors, observe, recent
+from spottrain.kube import errors, mirror, observe, recent
 from spottrain.plan import actions
 from spottrain.plan import snapshot as snap
 from spottrain.render import identity
@@ -339,7 +339,7 @@ class _Work:
         if self._may_wait(report) and (wait := self._applier.reports.wait(self.snapshot.uid)):
             return wait
         path = clients.JOBS.path(self.snapshot.namespace, self.snapshot.name, "status")
-        body = {"status": _job_status(report, self.snapshot)}
+        body = {"status": mirror.status(report, self.snapshot)}
         try:
             answer = await self._client.request("PATCH", path, body=body, content_type=clients.MERGE_PATCH)
         except errors.NotFoundError:
@@ -352,45 +352,6 @@ class _Work:
         self._applier.reports.done(self.snapshot.uid)
         self._sinks.job(answer)
         return None
-
-
-def _job_status(report: actions.ReportJob, snapshot: snap.Snapshot) -> Object:
-    """A Job status that the API server's state machine accepts: a terminal one comes with its precursor."""
-    job = snapshot.job
-    started = (job.started if job else None) or snapshot.status.start or snapshot.now
-    ended = duration.format_time(snapshot.status.completion or snapshot.now)
-    body: Object = {
-        "active": report.active,
-        "ready": report.ready,
-        "terminating": report.terminating,
-        "succeeded": report.succeeded,
-        "failed": report.failed,
-        "startTime": duration.format_time(started) if report.started else None,
-    }
-    if report.outcome is None:
-        return body
-    complete = report.outcome == "Complete"
-    if complete:
-        body["completionTime"] = ended
-        body["completedIndexes"] = _indexes(snapshot)
-    precursor = "SuccessCriteriaMet" if complete else "FailureTarget"
-    body["conditions"] = [
-        {
-            "type": kind,
-            "status": "True",
-            "reason": conditions.ALL_WORKERS_FINISHED if complete else conditions.TOO_MANY_FAILURES,
-            "message": report.message[:1024],
-            "lastTransitionTime": ended,
-            "lastProbeTime": ended,
-        }
-        for kind in (precursor, report.outcome)
-    ]
-    return body
-
-
-def _indexes(snapshot: snap.Snapshot) -> str:
-    workers = snapshot.status.workers.desired  # as they were at the end; the spec may have changed since
-    return "0" if workers == 1 else f"0-{workers - 1}"
 
 
 def _namespace_ends(error: errors.ApiError) -> bool:
