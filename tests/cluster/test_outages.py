@@ -296,13 +296,29 @@ def test_an_api_server_that_was_down_under_load_costs_no_pod(own: Lab, space: st
             clock.poll(lambda: False, seconds=seconds, every=1.0)
         finally:
             own.api_start()
-        jobs[0].wait_running(2, seconds=60)
+        # The scheduler, the controllers and kwok ask again after up to a minute each, one after the other.
+        jobs[0].wait_running(2, seconds=240)
         clock.wait_for("nodes ready", lambda: play.ready(own.api) == {"n0", "n1"}, seconds=60)
         clock.poll(lambda: False, seconds=50, every=1.0)  # the lease's time, after which silence would count
         for job in jobs[1:]:
             assert job.status()["phase"] == "Running"
             assert set(job.pods()) == {f"{job.name}-{index}-1" for index in range(4)}
         assert deleted_by_us(own, space) <= {f"g0-{index}-1" for index in range(4)}
+    clock.wait_for("all controllers at work", lambda: serves_new_namespaces(own), seconds=180)
+
+
+def serves_new_namespaces(own: Lab) -> bool:
+    """The controllers of whichever test comes next are back too."""
+    name = f"t-{secrets.token_hex(4)}"
+    own.kubectl("create", "namespace", name)
+    try:
+        return bool(
+            clock.poll(
+                lambda: own.api.get(f"/api/v1/namespaces/{name}/serviceaccounts/default").ok, seconds=10
+            )
+        )
+    finally:
+        own.kubectl("delete", "namespace", name, "--wait=false")
 
 
 def deleted_by_us(own: Lab, space: str) -> set[str]:

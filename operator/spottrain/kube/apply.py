@@ -308,7 +308,8 @@ class _Work:
             )
         except (errors.NotFoundError, errors.ConflictError):
             return None  # gone, or another of the same name
-        if resource is clients.PODS and answer.get("kind") == "Pod" and grace != 0:
+        # One that somebody else's deletion has just overtaken comes back without a version: it is gone.
+        if answer.get("kind") == "Pod" and answer["metadata"].get("resourceVersion") and grace != 0:
             self._sinks.pod(answer)
         return None
 

@@ -150,6 +150,20 @@ def test_a_job_from_an_earlier_try_is_learnt() -> None:
     play(api, story)
 
 
+@pytest.mark.parametrize(("version", "learnt"), [({"resourceVersion": "9"}, ["tr-0-1"]), ({}, [])])
+def test_the_answer_to_a_deletion_is_learnt_unless_the_pod_is_gone(
+    version: dict[str, str], learnt: list[str]
+) -> None:
+    """Deleted by somebody else in the same moment, it comes without a version."""
+    pod = {"kind": "Pod", "metadata": {"name": "tr-0-1", "uid": "p", **version}}
+
+    async def story(bench: Bench) -> None:
+        await bench.carry_out(actions.DeletePod("tr-0-1", "p", 10))
+        assert bench.learnt == learnt
+
+    play(Api(DELETE_pods=web.json_response(pod)), story)
+
+
 def test_deletions_do_not_wait_for_the_service() -> None:
     api = Api()
     api.put("services", "tr")
