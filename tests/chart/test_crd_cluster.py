@@ -353,7 +353,7 @@ def test_the_columns_say_how_the_run_goes(lab: cluster.Lab, server: api.Api, sto
             *(NAME, now["phase"], now["workersText"], now["progress"]["step"], now["reclaims"]),
             *(now["attempt"], now["workers"]["spot"], now["workers"]["onDemand"]),
         )
-        header = "NAME PHASE WORKERS STEP RECLAIMS CHECKPOINT AGE ATTEMPT SPOT ON-DEMAND"
+        header = "NAME PHASE WORKERS STEP RECLAIMS AGE ATTEMPT SPOT ON-DEMAND"
         return [header, " ".join(str(value) for value in values)]
 
     clock.poll(lambda: shown() == expected(), seconds=10)
