@@ -13,8 +13,8 @@ PACE = 0.1
 """Seconds between the end of a job's pass and the next one that news of its pods may cause. A gang that ends
 and comes back sends hundreds of events; one pass for many of them writes less and decides the same."""
 LONGEST_TURN = 30.0
-"""Seconds that a due key may be passed over by those in a hurry. A third of that made 50 gangs, hit at once on
-a small control plane, wait for each other: the median one was whole after 17 s instead of 12."""
+"""Seconds that a due key may be passed over by those in a hurry. A third of that made 50 gangs, hit at once
+on a small control plane, wait for each other: the median one was whole after 17 s instead of 12."""
 _REMEMBERED = 4096
 
 
