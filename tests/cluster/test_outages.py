@@ -76,6 +76,13 @@ def operating(
     assert "Traceback" not in log.read_text(), f"a pass broke: see {log}"
 
 
+@contextlib.contextmanager
+def operating_behind_proxy(lab: Lab, test: str) -> Iterator[tuple[Proxy, Operator]]:
+    """An operator whose way to the API server can be broken."""
+    with lab.proxy() as proxy, operating(lab, test, {"KUBECONFIG": str(lab.kubeconfig_via(proxy))}) as one:
+        yield proxy, one
+
+
 def has_pods(job: play.Job) -> Callable[[], bool]:
     return lambda: len(job.pods()) == 4
 
@@ -146,18 +153,16 @@ def test_a_status_write_that_fails_begins_no_attempt_twice(
 def test_a23_an_operator_whose_connections_broke_takes_up_its_work(
     own: Lab, space: str, request: pytest.FixtureRequest, mode: Mode
 ) -> None:
-    with own.proxy() as proxy:
-        via = {"KUBECONFIG": str(own.kubeconfig_via(proxy))}
-        with operating(own, f"a23-{mode.value}", via) as operator:
-            job = play.Job(own.api, space).applied(play.manifest())
-            job.wait_running(1)
-            proxy.set(mode)
-            job.reclaim("tr-1-1")
-            second = play.Job(own.api, space, "tr2").applied(play.manifest("tr2"))
-            clock.poll(lambda: "watch of pods" in operator.log.read_text(), seconds=10)
-            proxy.set(Mode.FORWARD)
-            job.wait("tr2 has its pods", has_pods(second), seconds=60)
-            job.wait_running(2, seconds=60)
+    with operating_behind_proxy(own, f"a23-{mode.value}") as (proxy, operator):
+        job = play.Job(own.api, space).applied(play.manifest())
+        job.wait_running(1)
+        proxy.set(mode)
+        job.reclaim("tr-1-1")
+        second = play.Job(own.api, space, "tr2").applied(play.manifest("tr2"))
+        clock.poll(lambda: "watch of pods" in operator.log.read_text(), seconds=10)
+        proxy.set(Mode.FORWARD)
+        job.wait("tr2 has its pods", has_pods(second), seconds=60)
+        job.wait_running(2, seconds=60)
 
 
 @pytest.mark.slow
@@ -167,17 +172,15 @@ def test_a23_an_operator_in_a_blackhole_hears_again_or_says_that_it_is_deaf(
     own: Lab, space: str, seconds: int
 ) -> None:
     """No RST: connections of before and of the meantime stay dead for ever."""
-    with own.proxy() as proxy:
-        via = {"KUBECONFIG": str(own.kubeconfig_via(proxy))}
-        with operating(own, f"a23-blackhole-{seconds}", via) as operator:
-            job = play.Job(own.api, space).applied(play.manifest())
-            job.wait_running(1)
-            before = {pod["metadata"]["uid"] for pod in job.pods().values()}
-            proxy.set(Mode.BLACKHOLE)
-            clock.poll(lambda: False, seconds=seconds, every=1.0)
-            proxy.set(Mode.FORWARD)
-            hears_or_is_restarted(own, space, operator)
-            assert {pod["metadata"]["uid"] for pod in job.pods().values()} == before
+    with operating_behind_proxy(own, f"a23-blackhole-{seconds}") as (proxy, operator):
+        job = play.Job(own.api, space).applied(play.manifest())
+        job.wait_running(1)
+        before = {pod["metadata"]["uid"] for pod in job.pods().values()}
+        proxy.set(Mode.BLACKHOLE)
+        clock.poll(lambda: False, seconds=seconds, every=1.0)
+        proxy.set(Mode.FORWARD)
+        hears_or_is_restarted(own, space, operator)
+        assert {pod["metadata"]["uid"] for pod in job.pods().values()} == before
 
 
 def hears_or_is_restarted(own: Lab, space: str, operator: Operator) -> None:

@@ -150,7 +150,6 @@ class Reconciler:
         self._remember(key, snapshot, outcome)
         if outcome.taken:
             self._tried.set(snapshot.uid, snapshot.template_hash)
-            self.queue.add(key)
         self._plan_next(key, snapshot, Result(plan, written, outcome))
 
     def _plan_next(self, key: reflector.Key, snapshot: snap.Snapshot, result: Result) -> None:
@@ -159,6 +158,8 @@ class Reconciler:
         news = outcome.refusal is not None and not _same(outcome.refusal, snapshot.refusal)
         if news:
             waits.append(0.0)  # so that its words get into the status
+        if outcome.taken:
+            waits.append(0.0)
         if outcome.refusal is not None and not outcome.refusal.permanent and not news:
             self.queue.fail(key)  # its words, and so the status, may differ each time
         else:

@@ -178,8 +178,7 @@ def on_trial(snapshot: snap.Snapshot) -> bool:
     job = snapshot.job
     if job is None or not job.ours or job.managed_by != names.MANAGED_BY or not snapshot.edited:
         return False
-    new = snapshot.tried != snapshot.template_hash
-    return new and snapshot.status.attempt > 0 and not _awaits_a_new_job(snapshot.status)
+    return snapshot.tried != snapshot.template_hash and _has_the_old_job(snapshot.status)
 
 
 def try_the_edit(draft: drafts.Draft) -> bool:
@@ -196,7 +195,7 @@ def start_anew_when_the_template_changed(draft: drafts.Draft) -> bool:
     job, snapshot = draft.snapshot.job, draft.snapshot
     if job is None or not snapshot.edited:
         return False
-    if draft.status.attempt > 0 and not _awaits_a_new_job(draft.status):
+    if _has_the_old_job(draft.status):
         attempts.begin(draft, status.Cause.SPEC_CHANGED)
         draft.say(conditions.SPEC_CHANGED, "workers or template changed: all workers save and start anew")
         return True
@@ -206,12 +205,11 @@ def start_anew_when_the_template_changed(draft: drafts.Draft) -> bool:
     return True
 
 
-def _awaits_a_new_job(now: status.Status) -> bool:
-    return (
-        bool(now.attempts)
-        and now.attempts[-1].cause is status.Cause.SPEC_CHANGED
-        and now.created_attempt < now.attempt
-    )
+def _has_the_old_job(now: status.Status) -> bool:
+    """Its attempt is one of the Job that there is, and not the first of the Job that is still to come."""
+    changed = bool(now.attempts) and now.attempts[-1].cause is status.Cause.SPEC_CHANGED
+    still_to_come = changed and now.created_attempt < now.attempt
+    return now.attempt > 0 and not still_to_come
 
 
 def obey_suspend(draft: drafts.Draft) -> bool:

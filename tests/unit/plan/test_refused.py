@@ -33,6 +33,13 @@ def living(cluster: virtual.Cluster) -> list[str]:
     return sorted(pod.name for pod in cluster.pods.values() if not pod.ended)
 
 
+def finish(cluster: virtual.Cluster) -> None:
+    """All of the first attempt end with their work done."""
+    for index in range(3):
+        cluster.end(f"tr-{index}-1", 0)
+    cluster.settle()
+
+
 def test_a_gang_that_runs_goes_on_and_the_condition_says_what_to_mend() -> None:
     cluster = broken()
     assert cluster.names_of(1) == ["tr-0-1", "tr-1-1", "tr-2-1"]
@@ -44,9 +51,7 @@ def test_a_gang_that_runs_goes_on_and_the_condition_says_what_to_mend() -> None:
 
 def test_it_completes_when_all_have_finished() -> None:
     cluster = broken()
-    for index in range(3):
-        cluster.end(f"tr-{index}-1", 0)
-    cluster.settle()
+    finish(cluster)
     assert cluster.status.phase is status.Phase.COMPLETE
     assert cluster.job is not None
     assert cluster.job.finished
@@ -295,9 +300,7 @@ def test_while_an_edit_cannot_be_tried_the_gang_is_looked_after() -> None:
 
 def test_while_an_edit_cannot_be_tried_the_gang_may_complete() -> None:
     cluster = unanswered()
-    for index in range(3):
-        cluster.end(f"tr-{index}-1", 0)
-    cluster.settle()
+    finish(cluster)
     assert cluster.status.phase is status.Phase.COMPLETE
 
 
