@@ -47,7 +47,10 @@ class Checkpoint:
 
 @dataclasses.dataclass(frozen=True)
 class Spec:
-    """A SpotTrainingJob's wishes. `template` is the PodTemplateSpec as written; times are seconds."""
+    """A SpotTrainingJob's wishes. `template` is the PodTemplateSpec as written; times are seconds.
+
+    `worker_hostnames`: each worker has a DNS name, not worker 0 alone.
+    """
 
     workers: int
     template: cabc.Mapping[str, Any]
@@ -57,6 +60,7 @@ class Spec:
     suspend: bool = False
     placement_timeout: float = 900.0
     ttl: float | None = None
+    worker_hostnames: bool = False
 
 
 def parse(raw: cabc.Mapping[str, Any]) -> Spec:
@@ -81,6 +85,7 @@ def parse(raw: cabc.Mapping[str, Any]) -> Spec:
         suspend=bool(raw.get("suspend", False)),
         placement_timeout=_seconds(raw.get("placementTimeout", "15m"), "spec.placementTimeout") or 0.0,
         ttl=_seconds(raw.get("ttlAfterFinished"), "spec.ttlAfterFinished"),
+        worker_hostnames=bool(raw.get("workerHostnames", False)),
     )
 
 

@@ -9,7 +9,10 @@ from spottrain.render import identity
 
 
 def render(job: identity.Identity, wishes: spec.Spec, overlay: actions.Overlay) -> list[dict[str, Any]]:
-    """Entries for every container. All values are text; the rendezvous is unique per attempt."""
+    """Entries for every container. All values are text; the rendezvous is unique per attempt.
+
+    What is empty is left out: the API server keeps an account of each entry, on each write of the pod.
+    """
     checkpoint = wishes.checkpoint
     first = names.pod_name(job.name, 0, overlay.attempt)
     values = {
@@ -41,7 +44,10 @@ def render(job: identity.Identity, wishes: spec.Spec, overlay: actions.Overlay) 
         # How long torchrun leaves its workers after SIGTERM; its default of 30 s wastes longer windows.
         "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": overlay.grace,
     }
-    return [{"name": name, "value": str(value)} for name, value in values.items()]
+    entries = [{"name": name, "value": str(value)} for name, value in values.items() if value != ""]
+    # By this torchrun tells the others where rank 0 is, or else by its host name, which only worker 0 has.
+    own = {"fieldRef": {"fieldPath": "status.podIP"}}
+    return [*entries, {"name": "PET_LOCAL_ADDR", "valueFrom": own}]
 
 
 def processes(container: cabc.Mapping[str, Any]) -> list[dict[str, Any]]:
