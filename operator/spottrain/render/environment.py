@@ -44,10 +44,7 @@ def render(job: identity.Identity, wishes: spec.Spec, overlay: actions.Overlay) 
         # How long torchrun leaves its workers after SIGTERM; its default of 30 s wastes longer windows.
         "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": overlay.grace,
     }
-    entries = [{"name": name, "value": str(value)} for name, value in values.items() if value != ""]
-    # By this torchrun tells the others where rank 0 is, or else by its host name, which only worker 0 has.
-    own = {"fieldRef": {"fieldPath": "status.podIP"}}
-    return [*entries, {"name": "PET_LOCAL_ADDR", "valueFrom": own}]
+    return [{"name": name, "value": str(value)} for name, value in values.items() if value != ""]
 
 
 def processes(container: cabc.Mapping[str, Any]) -> list[dict[str, Any]]:

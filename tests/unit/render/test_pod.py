@@ -50,14 +50,7 @@ def test_torchrun_finds_its_whole_command_line_in_the_environment() -> None:
         "PET_MASTER_ADDR": "tr-0-2.tr",
         "PET_MASTER_PORT": "29500",
         "PET_RDZV_ID": "abc",
-        "PET_LOCAL_ADDR": None,
     }
-
-
-def test_torchrun_names_its_machine_by_address_since_worker_0_alone_has_a_name() -> None:
-    entries = rendered()["spec"]["containers"][0]["env"]
-    own = next(one for one in entries if one["name"] == "PET_LOCAL_ADDR")
-    assert own["valueFrom"] == {"fieldRef": {"fieldPath": "status.podIP"}}
 
 
 def test_what_is_empty_is_not_in_the_environment() -> None:
