@@ -64,6 +64,8 @@ class Checkpoint:
 class Spec:
     """A SpotTrainingJob's wishes. `template` is the PodTemplateSpec as written; times are seconds.
 
+    `worker_hostnames`: each worker has a DNS name, not worker 0 alone.
+
     `max_failures` counts those of the whole job, None for no limit; the two others speak of the indexes of an
     Independent job: failures that each may have, and how many may end as failed (None: all of them).
     """
@@ -76,6 +78,7 @@ class Spec:
     suspend: bool = False
     placement_timeout: float = 900.0
     ttl: float | None = None
+    worker_hostnames: bool = False
     mode: Mode = Mode.GANG
     parallelism: int = DEFAULT_PARALLELISM
     max_failures_per_index: int = DEFAULT_FAILURES
@@ -114,6 +117,7 @@ def parse(raw: cabc.Mapping[str, Any]) -> Spec:
         suspend=bool(raw.get("suspend", False)),
         placement_timeout=_seconds(raw.get("placementTimeout", "15m"), "spec.placementTimeout") or 0.0,
         ttl=_seconds(raw.get("ttlAfterFinished"), "spec.ttlAfterFinished"),
+        worker_hostnames=bool(raw.get("workerHostnames", False)),
         mode=mode,
         parallelism=parallelism,
         **_budgets(raw, mode),

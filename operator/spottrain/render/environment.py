@@ -9,7 +9,10 @@ from spottrain.render import identity
 
 
 def render(job: identity.Identity, wishes: spec.Spec, overlay: actions.Overlay) -> list[dict[str, Any]]:
-    """Entries for every container. All values are text; the rendezvous is unique per attempt."""
+    """Entries for every container. All values are text; the rendezvous is unique per attempt.
+
+    What is empty is left out: the API server keeps an account of each entry, on each write of the pod.
+    """
     checkpoint = wishes.checkpoint
     values = {
         "SPOTTRAIN_JOB": job.name,
@@ -19,7 +22,7 @@ def render(job: identity.Identity, wishes: spec.Spec, overlay: actions.Overlay) 
         "SPOTTRAIN_WORKERS": wishes.workers,
         "SPOTTRAIN_ATTEMPT": overlay.attempt,
         "SPOTTRAIN_ATTEMPT_ID": overlay.attempt_id,
-        "SPOTTRAIN_MODE": wishes.mode,
+        "SPOTTRAIN_MODE": wishes.mode if wishes.independent else "",
         "SPOTTRAIN_CHECKPOINT_URI": _uri(wishes, overlay.index),
         "SPOTTRAIN_CHECKPOINT_ENDPOINT": checkpoint.endpoint,
         "SPOTTRAIN_CHECKPOINT_REGION": checkpoint.region,
@@ -37,7 +40,7 @@ def render(job: identity.Identity, wishes: spec.Spec, overlay: actions.Overlay) 
         # How long torchrun leaves its workers after SIGTERM; its default of 30 s wastes longer windows.
         "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": overlay.grace,
     }
-    return [{"name": name, "value": str(value)} for name, value in values.items()]
+    return [{"name": name, "value": str(value)} for name, value in values.items() if value != ""]
 
 
 ALONE = {"PET_STANDALONE": 1}
