@@ -1,4 +1,4 @@
-"""Independent indexes on a real control plane: the faults of the other modules again, and what only they have."""
+"""Independent indexes on a real control plane: the faults of the other modules again, and their own."""
 
 import concurrent.futures
 import time
@@ -11,7 +11,7 @@ from lab.api import Api
 from tests.cluster import play
 from tests.cluster.conftest import NODE_LOSS, Operator
 from tests.cluster.test_cases import AKS, AWS, CLASSES, GKE, environment
-from tests.cluster.test_gang_cases import Disrupted, look, mark, node_of
+from tests.cluster.test_gang_cases import Disrupted, look, mark, node_of, wait_for_pod
 
 SAVES_ON_SIGTERM = "import signal,sys,time; signal.signal(15, lambda *_: sys.exit(0)); time.sleep(3600)"
 
@@ -41,6 +41,11 @@ def live(job: play.Job) -> list[str]:
 
 def wait_live(job: play.Job, *names: str, seconds: float = 30) -> None:
     job.wait(f"{names} running", lambda: live(job) == sorted(names), seconds)
+
+
+def wait_among(job: play.Job, *names: str, seconds: float = 30) -> None:
+    """These run, whatever else does."""
+    job.wait(f"{names} running", lambda: set(names) <= set(live(job)), seconds)
 
 
 def counts(job: play.Job) -> tuple[int, int, str]:
@@ -75,7 +80,7 @@ def test_indexes_run_a_few_at_once_and_the_job_is_complete_when_all_have_finishe
         wait_live(job, "tr-0-1", "tr-2-1")
         job.wait("the mirror", lambda: job.batch_job()["status"].get("completedIndexes") == "1")
         for name in ("tr-0-1", "tr-2-1", "tr-3-1", "tr-4-1"):
-            job.wait(name, lambda name=name: name in live(job))
+            wait_among(job, name)
             job.end(name, 0)
         job.wait_phase("Complete")
         job.wait("the Job complete", lambda: job.batch_job()["status"].get("completionTime"))
@@ -92,7 +97,7 @@ def test_an_index_that_fails_for_good_is_named_and_the_others_run_to_their_end(
         job.applied(shards("fail", workers=3, maxFailuresPerIndex=1))
         wait_live(job, "tr-0-1", "tr-1-1", "tr-2-1")
         job.crash("tr-1-1")
-        job.wait("the next try", lambda: "tr-1-2" in live(job))
+        wait_among(job, "tr-1-2")
         job.crash("tr-1-2")
         job.wait("given up", lambda: job.status().get("failedIndexes") == "1")
         job.end("tr-0-1", 0)
@@ -207,8 +212,7 @@ def test_a1_reclaims_do_not_slow_down_later_replacements_independent(job: play.J
             begun = time.monotonic()
             for index in range(3):
                 job.reclaim(f"tr-{index}-{attempt}")
-            after = {f"tr-{index}-{attempt + 1}" for index in range(3)}
-            job.wait("the successors", lambda after=after: after <= set(live(job)))
+            wait_among(job, *(f"tr-{index}-{attempt + 1}" for index in range(3)))
             seconds.append(time.monotonic() - begun)
         assert counts(job) == (18, 0, "")
         assert seconds[-1] < seconds[0] + 5
@@ -220,10 +224,10 @@ def test_a1_crashes_in_a_row_are_spaced_out_independent(job: play.Job, api: Api)
         job.applied(shards("a1c", workers=1, maxFailures=20))
         gaps = []
         for attempt in range(1, 5):
-            job.wait("it runs", lambda attempt=attempt: f"tr-0-{attempt}" in live(job), 120)
+            wait_live(job, f"tr-0-{attempt}", seconds=120)
             begun = time.monotonic()
             job.crash(f"tr-0-{attempt}")
-            job.wait("the next", lambda attempt=attempt: f"tr-0-{attempt + 1}" in job.pods(), 120)
+            wait_for_pod(job, f"tr-0-{attempt + 1}", seconds=120)
             gaps.append(time.monotonic() - begun)
         assert gaps[-1] >= 30
 
@@ -272,9 +276,9 @@ RECLAIM, FAILURE, DONE = (1, 0, ""), (0, 1, ""), (0, 0, "0")
         (0, "Completed", False, DONE),
         (137, "ContainerStatusUnknown", False, RECLAIM),
     ],
-    ids=lambda one: str(one),
+    ids=str,
 )
-def test_a3_how_a_pod_ended_independent(  # noqa: PLR0913, PLR0917 - a row of the table
+def test_a3_how_a_pod_ended_independent(  # noqa: PLR0917 - a row of the table
     job: play.Job, api: Api, code: int, reason: str, disrupted: bool, outcome: tuple[int, int, str]
 ) -> None:
     """Exactly one of the three moves; the same table is in docs/losses.md."""
@@ -309,7 +313,7 @@ def test_a5_exit_0_after_sigterm_is_not_completion_independent(job: play.Job, ap
         for name in stopped:
             job.end(name, 0)
             job.vanish(name)
-        job.wait("the next attempts", lambda: {f"{name[:-1]}2" for name in stopped} <= set(live(job)))
+        wait_among(job, *(f"{name[:-1]}2" for name in stopped))
         assert counts(job) == (len(stopped), 0, "")
         after = environment(job.pod("tr-1-2"))
         assert after["SPOTTRAIN_CHECKPOINT_URI"] == before["SPOTTRAIN_CHECKPOINT_URI"] == "s3://ck/tr/1"

@@ -1,6 +1,6 @@
 """What the status keeps of the indexes of an Independent job, in texts that hold 10,000 of them.
 
-Why so, and how large it can get: docs/decisions/0008-independent-status.md.
+Why so, and how large it can get: docs/decisions/0012-indexes-in-the-status.md.
 """
 
 import collections.abc as cabc

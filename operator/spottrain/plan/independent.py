@@ -8,7 +8,8 @@
        └────────────┘
     every index has ended ─► Complete, or Failed with the indexes that failed
 
-What has become of an index is in the status before its pod may go: docs/decisions/0008-independent-status.md.
+What has become of an index is in the status before its pod may go; see
+docs/decisions/0012-indexes-in-the-status.md.
 """
 
 import collections.abc as cabc
