@@ -142,7 +142,9 @@ class Reconciler:
         await self._world.look_for_absent_nodes(key)
         snapshot = self._world.snapshot(raw, moment)
         plan = decide.decide(snapshot)
-        written = await self._applier.write_status(raw, snapshot, plan.status)
+        # Of an index that a newer status calls finished no pod may be made.
+        sure = snapshot.independent and plan.makes_pods
+        written = await self._applier.write_status(raw, snapshot, plan.status, sure=sure)
         if written.raw is not None:
             self.jobs.put(written.raw)
         self._metrics.saw(_change(snapshot, plan.status))

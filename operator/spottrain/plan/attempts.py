@@ -51,6 +51,14 @@ def count_reclaim(draft: drafts.Draft, lost: loss.Member) -> None:
     """One more reclaim: status and Event; one machine that dies is one, whoever was put on it meanwhile."""
     if _counted_already(draft, lost):
         return
+    record_reclaim(draft, lost)
+    draft.say(conditions.RECLAIMED, f"worker {lost.index}: {lost.verdict.detail}", warning=True)
+    if lost.verdict.cause in {loss.NODE_LOST, loss.NODE_GONE}:
+        draft.say(conditions.NODE_LOST, f"node {lost.node} is lost", warning=True)
+
+
+def record_reclaim(draft: drafts.Draft, lost: loss.Member) -> None:
+    """Put one more reclaim into the status, and what is known of it."""
     snapshot = draft.snapshot
     node = snapshot.nodes.get(lost.node)
     draft.update(
@@ -66,9 +74,6 @@ def count_reclaim(draft: drafts.Draft, lost: loss.Member) -> None:
             attempt=lost.pod.attempt if lost.pod else draft.status.attempt,
         ),
     )
-    draft.say(conditions.RECLAIMED, f"worker {lost.index}: {lost.verdict.detail}", warning=True)
-    if lost.verdict.cause in {loss.NODE_LOST, loss.NODE_GONE}:
-        draft.say(conditions.NODE_LOST, f"node {lost.node} is lost", warning=True)
 
 
 def _counted_already(draft: drafts.Draft, lost: loss.Member) -> bool:

@@ -52,6 +52,11 @@ class Draft:
         """The plan deletes, suspends or resumes our Job: its status is for the next pass."""
         return any(isinstance(one, actions.DeleteJob | actions.SuspendJob) for one in self._actions)
 
+    @property
+    def deletes(self) -> set[str]:
+        """UIDs of the pods that the plan deletes."""
+        return {one.uid for one in self._actions if isinstance(one, actions.DeletePod)}
+
     def plan(self) -> actions.Plan:
         """What came together."""
         return actions.Plan(self.status, tuple(self._actions), tuple(self._events), self._wake)

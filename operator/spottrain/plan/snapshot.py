@@ -74,6 +74,8 @@ class Pod:
     said: Words | None = None
     go: str = ""
     unschedulable: str = ""
+    floor: bool = False
+    """It was made for the on-demand floor."""
     tail: str = ""
     """The last lines of its log, read when it failed."""
 
@@ -133,6 +135,7 @@ class Job:
     suspended: bool
     template_hash: str
     workers: int = 0
+    parallelism: int = 0
     started: dt.datetime | None = None
     finished: bool = False
     queued: bool = False
@@ -188,6 +191,13 @@ class Snapshot:
         if isinstance(self.spec, specs.InvalidSpecError):
             raise self.spec
         return self.spec
+
+    @property
+    def independent(self) -> bool:
+        """Each index runs by itself; known of a job that was begun although its spec can't be read."""
+        if isinstance(self.spec, specs.InvalidSpecError):
+            return self.status.shards is not None
+        return self.spec.independent
 
     @property
     def refused(self) -> str:

@@ -32,7 +32,7 @@ def test_a_floor_in_percent_is_rounded_up(text: object, floor: int) -> None:
     ("change", "message"),
     [
         ({"workers": 0}, "spec.workers: write a whole number of at least 1"),
-        ({"mode": "Elastic"}, "spec.mode: this version runs Gang only"),
+        ({"mode": "Elastic"}, "spec.mode: this version runs Gang and Independent"),
         ({"template": {}}, "spec.template.spec.containers: name at least one container"),
         (
             {"spot": {"onDemandFloor": 2}},
