@@ -406,15 +406,16 @@ def test_the_columns_say_how_the_run_goes(lab: cluster.Lab, server: api.Api, sto
 
     def shown() -> list[str]:
         header, row = (line.split() for line in lab.kubectl("get", "stj", "-o", "wide", NAME).splitlines())
-        return [" ".join(header), " ".join((*row[:5], *row[-3:]))]
+        return [" ".join(header), " ".join((*row[:6], *row[-3:]))]
 
     def expected() -> list[str]:
         now = server.get(stored).expect("the job")["status"]
         values = (
             *(NAME, now["phase"], now["workersText"], now["progress"]["step"], now["reclaims"]),
+            now["finishedText"],
             *(now["attempt"], now["workers"]["spot"], now["workers"]["onDemand"]),
         )
-        header = "NAME PHASE WORKERS STEP RECLAIMS AGE ATTEMPT SPOT ON-DEMAND"
+        header = "NAME PHASE WORKERS STEP RECLAIMS FINISHED AGE ATTEMPT SPOT ON-DEMAND"
         return [header, " ".join(str(value) for value in values)]
 
     clock.poll(lambda: shown() == expected(), seconds=10)

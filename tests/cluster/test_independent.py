@@ -489,7 +489,7 @@ def test_a19_edits_of_a_running_job_independent(job: play.Job, api: Api, operato
         assert live(job) == ["tr-1-4"]
         refused = job.patch({"spec": {"mode": "Gang"}})
         assert refused.status == 422
-        assert "spec.mode can't be changed" in str(refused.body)
+        assert "spec.mode can't be changed" in refused.body["message"]
         assert counts(job) == (0, 0, "0")
         job.end("tr-1-4", 0)
         job.wait_phase("Complete")
@@ -553,9 +553,12 @@ def test_a29_unknown_nodes_never_fill_the_floor_independent(
 
 
 def test_a29_the_floor_holds_as_indexes_come_and_go_independent(job: play.Job, api: Api) -> None:
-    nodes = [machine("floor", 1, labels=play.SPOT), machine("floor", 2, labels=play.ON_DEMAND)]
+    """The on-demand node has room for one."""
+    nodes = [machine("floor", 1, labels=play.SPOT), machine("floor", 2, labels=play.ON_DEMAND, gpus=1)]
     with play.machines(api, *nodes):
-        job.applied(shards("floor", workers=6, parallelism=3, spot={"onDemandFloor": 1}))
+        document = shards("floor", workers=6, parallelism=3, spot={"onDemandFloor": 1})
+        document["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": 1}}
+        job.applied(document)
         wait_live(job, "tr-0-1", "tr-1-1", "tr-2-1")
         assert node_of(job, "tr-0-1") == "i-floor-2"
         job.end("tr-0-1", 0)

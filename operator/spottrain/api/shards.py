@@ -47,10 +47,10 @@ class Shards:
         """They never run again."""
         return self.completed | self.failed
 
-    @property
-    def texts(self) -> tuple[str, str]:
-        """The completed and the failed ones, as an Indexed Job writes them."""
-        return self.completed.text, self.failed.text
+    def texts(self, workers: int) -> tuple[str, str]:
+        """The completed and the failed ones of so many, as an Indexed Job of that size may write them."""
+        there = indexes.below(workers)
+        return (self.completed & there).text, (self.failed & there).text
 
     def waiting(self, now: dt.datetime) -> indexes.Indexes:
         """The indexes whose time to begin again has not come."""

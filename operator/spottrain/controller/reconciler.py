@@ -147,7 +147,7 @@ class Reconciler:
         written = await self._applier.write_status(raw, snapshot, plan.status, sure=sure)
         if written.raw is not None:
             self.jobs.put(written.raw)
-        self._metrics.saw(_change(snapshot, plan.status))
+        self._metrics.saw(_change(snapshot, plan))
         outcome = await self._applier.carry_out(written.raw or raw, snapshot, plan)
         self._remember(key, snapshot, outcome)
         if outcome.taken:
@@ -203,6 +203,7 @@ def _same(new: snap.Refusal, known: snap.Refusal | None) -> bool:
     return known is not None and (new.reason, new.generation) == (known.reason, known.generation)
 
 
-def _change(snapshot: snap.Snapshot, after: status.Status) -> registry.Change:
+def _change(snapshot: snap.Snapshot, plan: actions.Plan) -> registry.Change:
     floor = 0 if isinstance(snapshot.spec, Exception) else snapshot.spec.spot.floor
-    return registry.Change(snapshot.namespace, snapshot.name, floor, snapshot.status, after)
+    before, after = snapshot.status, plan.status
+    return registry.Change(snapshot.namespace, snapshot.name, floor, before, after, plan.reclaims)

@@ -235,8 +235,7 @@ class _Work:
                 held: Object = {"spec": {"suspend": suspend}}
                 return await self._patch(clients.JOBS, self.snapshot.name, held, self._sinks.job)
             case actions.ScaleJob(parallelism):
-                sized: Object = {"spec": {"parallelism": parallelism}}
-                return await self._patch(clients.JOBS, self.snapshot.name, sized, self._sinks.job)
+                return await self._scale(parallelism)
             case actions.ReportJob():
                 return await self._report(action)
 
@@ -374,6 +373,15 @@ class _Work:
             return None
         sink(answer)
         return None
+
+    async def _scale(self, parallelism: int) -> Result:
+        """What other tools read of us: a webhook that refuses it holds up no work."""
+        sized: Object = {"spec": {"parallelism": parallelism}}
+        try:
+            return await self._patch(clients.JOBS, self.snapshot.name, sized, self._sinks.job)
+        except errors.RefusedError as error:
+            _log.warning("%s/%s: the Job's parallelism is refused: %s", *self._key, error)
+            return REPORT_AGAIN
 
     def _may_wait(self, report: actions.ReportJob) -> bool:
         """A queue waits for the start and for the end of what it has suspended; everybody for the outcome."""

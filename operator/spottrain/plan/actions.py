@@ -130,17 +130,22 @@ class Event:
     warning: bool = False
 
 
+Reclaims = tuple[status.Reclaim, ...]
+
+
 @dataclasses.dataclass(frozen=True)
 class Plan:
     """One pass's outcome: the whole status, then the acts, then the events.
 
-    `wake` is how many seconds from now the job must be looked at again although nothing changed.
+    `wake` is how many seconds from now the job must be looked at again although nothing changed. `reclaims`
+    are those that the status counts from this pass on.
     """
 
     status: status.Status
     actions: tuple[Action, ...] = ()
     events: tuple[Event, ...] = ()
     wake: float | None = None
+    reclaims: Reclaims = ()
 
     @property
     def makes_pods(self) -> bool:

@@ -61,19 +61,18 @@ def record_reclaim(draft: drafts.Draft, lost: loss.Member) -> None:
     """Put one more reclaim into the status, and what is known of it."""
     snapshot = draft.snapshot
     node = snapshot.nodes.get(lost.node)
-    draft.update(
-        reclaims=draft.status.reclaims + 1,
-        last_reclaim=status.Reclaim(
-            time=snapshot.now,
-            cause=lost.verdict.cause,
-            node=lost.node,
-            zone=node.zone if node else "",
-            capacity=str(node.capacity) if node else "unknown",
-            provider=node.provider if node else "other",
-            index=lost.index,
-            attempt=lost.pod.attempt if lost.pod else draft.status.attempt,
-        ),
+    reclaim = status.Reclaim(
+        time=snapshot.now,
+        cause=lost.verdict.cause,
+        node=lost.node,
+        zone=node.zone if node else "",
+        capacity=str(node.capacity) if node else "unknown",
+        provider=node.provider if node else "other",
+        index=lost.index,
+        attempt=lost.pod.attempt if lost.pod else draft.status.attempt,
     )
+    draft.update(reclaims=draft.status.reclaims + 1, last_reclaim=reclaim)
+    draft.reclaims.append(reclaim)
 
 
 def _counted_already(draft: drafts.Draft, lost: loss.Member) -> bool:

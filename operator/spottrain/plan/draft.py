@@ -5,7 +5,7 @@ import datetime as dt
 import functools
 from typing import Any
 
-from spottrain.api import conditions
+from spottrain.api import conditions, status
 from spottrain.plan import actions, loss
 from spottrain.plan import snapshot as snap
 
@@ -16,6 +16,8 @@ class Draft:
     def __init__(self, snapshot: snap.Snapshot) -> None:
         self.snapshot = snapshot
         self.status = snapshot.status
+        self.reclaims: list[status.Reclaim] = []
+        """Those that this pass records."""
         self._actions: list[actions.Action] = []
         self._events: list[actions.Event] = []
         self._wake: float | None = None
@@ -59,4 +61,6 @@ class Draft:
 
     def plan(self) -> actions.Plan:
         """What came together."""
-        return actions.Plan(self.status, tuple(self._actions), tuple(self._events), self._wake)
+        return actions.Plan(
+            self.status, tuple(self._actions), tuple(self._events), self._wake, tuple(self.reclaims)
+        )

@@ -26,6 +26,8 @@ from spottrain.plan import snapshot as snap
 
 PAUSE = 30.0
 """Seconds before an index tries again whose pod never ran: between half and all of it."""
+FREE_RECLAIMS = 20
+USEFUL = dt.timedelta(minutes=2)
 SHORTEST_WAIT = 10.0
 """Seconds from one pod of an index to the next where somebody deletes it before it has a node."""
 SOON, GRID = 30.0, 5.0
@@ -113,7 +115,7 @@ def _record(
         case loss.Fate.RECLAIMED | loss.Fate.DOOMED:
             if member.pod is None or member.pod.node:
                 losses.append(member)
-                ledger.begin_again(member.index)
+                ledger.begin_again(member.index, _after_a_reclaim(draft, member))
             else:
                 ledger.begin_again(member.index, _after_a_deletion(member.pod, draft.snapshot))
         case loss.Fate.REFUSED:
@@ -162,6 +164,20 @@ def _moment(snapshot: snap.Snapshot, seconds: float) -> dt.datetime:
     grid = GRID if seconds > SOON else 1.0
     rounded = math.ceil((snapshot.now.timestamp() + seconds) / grid) * grid
     return dt.datetime.fromtimestamp(rounded, dt.UTC)
+
+
+def _after_a_reclaim(draft: drafts.Draft, member: loss.Member) -> dt.datetime | None:
+    """At once, the twentieth time as the first; past that only what ran for a while comes back at once.
+
+    A node that evicts whatever is put on it would else be given one pod after the other.
+    """
+    snapshot, shards = draft.snapshot, draft.status.shards or kept.Shards()
+    pod, restarts = member.pod, shards.restarts[member.index]
+    ran = snapshot.now - (pod.bound or pod.created) if pod else dt.timedelta()
+    if restarts < FREE_RECLAIMS or ran >= USEFUL:
+        return None
+    seconds = min(PAUSE * 2.0 ** min(restarts - FREE_RECLAIMS, 30), snapshot.settings.backoff_limit)
+    return _jittered(snapshot, member.index, seconds)
 
 
 def _after_a_deletion(pod: snap.Pod, snapshot: snap.Snapshot) -> dt.datetime | None:
@@ -221,7 +237,8 @@ def fail_when_failures_are_too_many(draft: drafts.Draft) -> bool:
     wishes, shards = draft.snapshot.spec, draft.status.shards
     if isinstance(wishes, spec.InvalidSpecError) or shards is None:
         return False
-    failures, failed = draft.status.failures, shards.failed
+    failures = draft.status.failures
+    failed = shards.failed & indexes.below(draft.snapshot.workers)
     if wishes.max_failures is not None and failures > wishes.max_failures:
         message = f"{failures} failures, {wishes.max_failures} allowed"
         _fail(draft, conditions.TOO_MANY_FAILURES, message)

@@ -71,7 +71,7 @@ def _closing_report(now: status.Status) -> actions.ReportJob:
         outcome="Complete" if complete else "Failed",
         message=condition.message if condition else "",
         reason=condition.reason if condition else "",
-        indexes=now.shards.texts if now.shards else None,
+        indexes=now.shards.texts(now.workers.indexes) if now.shards else None,
     )
 
 

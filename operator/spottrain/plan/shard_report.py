@@ -162,7 +162,7 @@ def _mirror(draft: drafts.Draft) -> None:
         succeeded=draft.status.workers.succeeded,
         failed=draft.status.failures,
         started=not job.suspended,
-        indexes=shards.texts,
+        indexes=shards.texts(snapshot.workers),
     )
     counts = (report.active, report.ready, report.terminating, report.succeeded, report.failed)
     if (job.started is not None) != report.started or job.counts != counts:

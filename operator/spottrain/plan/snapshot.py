@@ -219,11 +219,10 @@ class Snapshot:
         """The size of the gang that there is; an edit of it counts once there is a Job of that size."""
         if self.job is not None and self.job.ours and self.edited and self.job.workers:
             return self.job.workers
-        return (
-            self.status.workers.desired
-            if isinstance(self.spec, specs.InvalidSpecError)
-            else self.spec.workers
-        )
+        known = self.status.workers
+        if isinstance(self.spec, specs.InvalidSpecError):
+            return known.indexes or known.desired
+        return self.spec.workers
 
     @property
     def max_failures(self) -> int | None:

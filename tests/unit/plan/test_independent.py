@@ -271,6 +271,43 @@ def test_a_pod_that_its_kubelet_refuses_tries_another_place_after_a_pause() -> N
     assert "tr-1-2" in one.pods
 
 
+def test_a_node_that_evicts_whatever_is_put_on_it_gets_no_pod_after_the_other() -> None:
+    """Twenty reclaims are met at once, later ones after a pause unless the pod had run for a while."""
+    one = cluster(workers=1).running()
+    for attempt in range(1, 21):
+        one.evict(f"tr-0-{attempt}")
+        one.end(f"tr-0-{attempt}", 143)
+        one.settle()
+        one.run_all()
+    one.evict("tr-0-21")
+    one.end("tr-0-21", 143)
+    one.settle()
+    assert one.live() == []
+    assert one.wake is not None
+    assert 15 <= one.wake <= 31
+    one.pass_time(one.wake)
+    one.settle()
+    one.run_all()
+    one.pass_time(120)
+    one.evict("tr-0-22")
+    one.end("tr-0-22", 143)
+    one.settle()
+    assert one.live() == ["tr-0-23"]
+    assert (one.status.reclaims, one.status.failures) == (22, 0)
+
+
+def test_fewer_indexes_than_have_finished_are_reported_as_the_smaller_job_may() -> None:
+    """The API server refuses indexes past a Job's size; they are still known when it grows again."""
+    one = cluster(workers=5).running()
+    finish(one, "tr-1-1", "tr-4-1")
+    one.edit(virtual.shards(workers=2))
+    one.recovered()
+    finish(one, "tr-0-2")
+    reports = [act for act in one.done if isinstance(act, actions.ReportJob)]
+    assert (reports[-1].outcome, reports[-1].succeeded, reports[-1].indexes) == ("Complete", 2, ("0,1", ""))
+    assert shards(one)[0] == "0,1,4"
+
+
 def test_a_dead_node_costs_each_of_its_indexes_one_reclaim() -> None:
     one = cluster(workers=10).running()
     hit = [pod.index for pod in one.pods.values() if pod.node == "n1"]
