@@ -27,6 +27,9 @@ ANNOTATION_RECLAIM = f"{GROUP}/reclaim"
 ANNOTATION_TEMPLATE_HASH = f"{GROUP}/template-hash"
 """On our Job: digest of what in it can't be changed later, so that an edit of the template is seen."""
 
+ANNOTATION_MAIN = "kubectl.kubernetes.io/default-container"
+"""On a pod: the container that decides how it fares; also the one whose log kubectl shows."""
+
 JOB_NAME_LABEL = "batch.kubernetes.io/job-name"
 CONTROLLER_UID_LABEL = "batch.kubernetes.io/controller-uid"
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"

@@ -174,7 +174,7 @@ class World:
         """The job's pods, failed ones with the tail of their log."""
         pods = self.pods.present(key, owner)
         return tuple(
-            dataclasses.replace(one, tail=self.tails.get(one.uid)) if one.phase == "Failed" else one
+            dataclasses.replace(one, tail=self.tails.get(one.uid)) if one.outcome == "Failed" else one
             for one in pods
         )
 

@@ -34,13 +34,13 @@ def pod(raw: Object) -> snap.Pod:
         bound=_bound(status),
         node=spec.get("nodeName") or "",
         phase=phase,
-        running=phase == "Running",
+        running=phase == "Running" and _main_end(raw) is None,
         deleting=duration.optional_time(deleting),
         grace=float(grace or 0),
         disruption=_true_reason(status, "DisruptionTarget"),
         reason=status.get("reason") or "",
-        exit=_exit(status) if phase in {"Succeeded", "Failed"} else None,
-        said=_words(status),
+        exit=_exit(raw),
+        said=_words(raw),
         go=annotations.get(names.ANNOTATION_GO, ""),
         unschedulable=_unschedulable(status),
     )
@@ -84,29 +84,68 @@ def _unschedulable(status: Object) -> str:
     return condition.get("message") or "unschedulable"
 
 
-def _terminated(status: Object) -> list[Object]:
-    states = [one.get("state") or {} for one in status.get("containerStatuses") or ()]
-    states += [one.get("state") or {} for one in status.get("initContainerStatuses") or ()]
-    return [state["terminated"] for state in states if "terminated" in state]
+def main_container(raw: Object) -> str:
+    """Name of the container that decides for its pod: the one that kubectl takes by default, else the first.
+
+    We set that annotation to the template's first container unless the template has it, since a webhook may
+    put another container before it.
+    """
+    found = [str(one["name"]) for one in raw["spec"].get("containers") or ()]
+    annotated = (raw["metadata"].get("annotations") or {}).get(names.ANNOTATION_MAIN)
+    return annotated if annotated in found else next(iter(found), "")
 
 
-def _exit(status: Object) -> snap.Exit | None:
-    ends = _terminated(status)
-    if not ends:
+def failed(raw: Object) -> bool:
+    """It failed, or its main container did and others run on."""
+    end = _main_end(raw)
+    return (raw.get("status") or {}).get("phase") == "Failed" or (end is not None and end["exitCode"] != 0)
+
+
+def _terminated(raw: Object, part: str) -> dict[str, Object]:
+    """How containers that have ended did so, by name."""
+    statuses = (raw.get("status") or {}).get(part) or ()
+    states = {one.get("name", str(number)): one.get("state") or {} for number, one in enumerate(statuses)}
+    return {name: state["terminated"] for name, state in states.items() if "terminated" in state}
+
+
+def _main_end(raw: Object) -> Object | None:
+    return _terminated(raw, "containerStatuses").get(main_container(raw))
+
+
+def _ends(raw: Object) -> list[Object]:
+    """How its containers ended, the one that decides first.
+
+    That is the main one. Where it never ran, it is what kept it from running: a container or an init
+    container that ended badly. A native sidecar never decides: its kubelet ends it last, however it does.
+    """
+    sidecars = {
+        one["name"] for one in raw["spec"].get("initContainers") or () if one.get("restartPolicy") == "Always"
+    }
+    inits = _terminated(raw, "initContainerStatuses")
+    others = [
+        *_terminated(raw, "containerStatuses").values(),
+        *(end for name, end in inits.items() if name not in sidecars),
+    ]
+    main = _main_end(raw)
+    return sorted(others, key=lambda end: (end is not main, end["exitCode"] == 0))
+
+
+def _exit(raw: Object) -> snap.Exit | None:
+    ends, phase = _ends(raw), (raw.get("status") or {}).get("phase")
+    if not ends or (_main_end(raw) is None and phase not in {"Succeeded", "Failed"}):
         return None
-    first = next((one for one in ends if one["exitCode"] != 0), ends[0])
-    finished = [duration.parse_time(one["finishedAt"]) for one in ends if one.get("finishedAt")]
+    first = ends[0]
     return snap.Exit(
         code=first["exitCode"],
         reason=first.get("reason") or "",
-        finished=max(finished, default=None),
-        out_of_memory=any(one.get("reason") == "OOMKilled" for one in ends),
+        finished=duration.optional_time(first.get("finishedAt")),
+        out_of_memory=first["exitCode"] != 0 and any(one.get("reason") == "OOMKilled" for one in ends),
     )
 
 
-def _words(status: Object) -> snap.Words | None:
+def _words(raw: Object) -> snap.Words | None:
     """What the library wrote as termination message. Any other program's text is no word of ours."""
-    for end in _terminated(status):
+    for end in _ends(raw):
         with contextlib.suppress(ValueError, RecursionError):
             said = json.loads(end.get("message") or "")
             if isinstance(said, dict) and said.get("spottrain") == 1:

@@ -155,8 +155,8 @@ def _suspects(snapshot: snap.Snapshot) -> set[str]:
     attempts = snapshot.status.attempts
     if not attempts or attempts[-1].cause is not status.Cause.UNDETERMINED:
         return set()
-    living = {pod.node for pod in snapshot.older if pod.node and not pod.ended}
-    ended = (*(pod for pod in snapshot.older if pod.ended), *snapshot.departed)
+    living = {pod.node for pod in snapshot.older if pod.node and not pod.outcome}
+    ended = (*(pod for pod in snapshot.older if pod.outcome), *snapshot.departed)
     heard = {pod.node for pod in ended if pod.attempt == attempts[-1].number - 1}
     return living - heard
 

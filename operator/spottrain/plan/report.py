@@ -40,7 +40,7 @@ def _count_workers(draft: drafts.Draft) -> None:
             running=len(running),
             on_demand=len(on_demand),
             spot=len(spot),
-            succeeded=sum(pod.phase == "Succeeded" for pod in current),
+            succeeded=sum(pod.outcome == "Succeeded" for pod in current),
         ),
         step=max(said, default=draft.status.step),
     )

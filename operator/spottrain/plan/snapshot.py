@@ -44,7 +44,7 @@ class Words:
 
 @dataclasses.dataclass(frozen=True)
 class Exit:
-    """How a pod's containers ended: the first bad one's code and reason, and when the last one ended."""
+    """How the container that decides ended. `out_of_memory`: it failed, and some container was OOMKilled."""
 
     code: int
     reason: str
@@ -79,8 +79,18 @@ class Pod:
 
     @property
     def ended(self) -> bool:
-        """Its containers have ended for good."""
+        """All its containers have ended for good: it holds no place any more."""
         return self.phase in {"Succeeded", "Failed"}
+
+    @property
+    def outcome(self) -> str:
+        """Succeeded or Failed once its main container has ended, though others may run on; empty before.
+
+        A pod's own reason (`DeadlineExceeded`, `Terminated`) is its kubelet's: what exits 0 then was stopped.
+        """
+        if self.exit is None or self.phase == "Succeeded":
+            return self.phase if self.ended else ""
+        return "Failed" if self.exit.code or self.reason else "Succeeded"
 
     @property
     def asked_to_stop(self) -> bool:

@@ -257,6 +257,12 @@ class Cluster:
         if self.pods[name].deleting is not None:
             self.remove(name)
 
+    def finish_main(self, name: str, code: int) -> None:
+        """Its main container ends, and a mesh's proxy beside it runs on."""
+        self._change(
+            name, running=False, exit=snap.Exit(code, "Completed" if code == 0 else "Error", self.now)
+        )
+
     def evict(self, name: str, reason: str = "EvictionByEvictionAPI") -> None:
         """The Eviction API, or another disruption."""
         self._change(name, disruption=reason)

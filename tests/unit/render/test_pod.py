@@ -185,3 +185,8 @@ def test_the_template_itself_is_left_as_it_was() -> None:
 
 def test_go_is_there_from_the_start_when_nobody_came_before() -> None:
     assert rendered(go=True)["metadata"]["annotations"]["spottrain.dev/go"] == "abc"
+
+
+def test_the_templates_first_container_is_marked_as_the_one_that_decides() -> None:
+    """A webhook may put another one before it; what the template says itself stands."""
+    assert rendered()["metadata"]["annotations"]["kubectl.kubernetes.io/default-container"] == "c"
