@@ -34,6 +34,7 @@ STATUS = status.Status(
         provider="aws",
         index=1,
         attempt=2,
+        instance_type="p4d.24xlarge",
     ),
     attempts=(
         status.Attempt(
@@ -52,6 +53,9 @@ STATUS = status.Status(
     start=NOON,
     completion=NOON,
     next_retry=NOON,
+    active_since=NOON,
+    storm=status.Storm(reclaims=21, step=1100),
+    failed_nodes=(status.FailedNode(name="spot-2", uid="d1f2", failures=2, time=NOON),),
 )
 
 

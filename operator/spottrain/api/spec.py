@@ -57,6 +57,7 @@ class Spec:
     suspend: bool = False
     placement_timeout: float = 900.0
     ttl: float | None = None
+    active_deadline: float | None = None
 
 
 def parse(raw: cabc.Mapping[str, Any]) -> Spec:
@@ -81,6 +82,7 @@ def parse(raw: cabc.Mapping[str, Any]) -> Spec:
         suspend=bool(raw.get("suspend", False)),
         placement_timeout=_seconds(raw.get("placementTimeout", "15m"), "spec.placementTimeout") or 0.0,
         ttl=_seconds(raw.get("ttlAfterFinished"), "spec.ttlAfterFinished"),
+        active_deadline=_seconds(raw.get("activeDeadline"), "spec.activeDeadline"),
     )
 
 

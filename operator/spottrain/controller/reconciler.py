@@ -9,9 +9,9 @@ from typing import Any
 
 from spottrain.api import status
 from spottrain.controller import queue
-from spottrain.kube import apply, clock, errors, observe, recent, reflector
+from spottrain.kube import apply, clock, errors, losses, observe, recent, reflector
 from spottrain.metrics import registry
-from spottrain.plan import actions, decide
+from spottrain.plan import actions, decide, storms
 from spottrain.plan import snapshot as snap
 
 Object = dict[str, Any]
@@ -98,6 +98,7 @@ class Reconciler:
         self._refusals: dict[reflector.Key, tuple[str, snap.Refusal]] = {}
         """With the UID of the job that was refused: a namesake's may be accepted."""
         self._tried: recent.Recent[str] = recent.Recent(TRIED_KEPT)
+        self._losses = losses.Losses()
 
     async def run(self, ready: cabc.Awaitable[None]) -> None:
         """Work until cancelled; nothing is decided before every cache is filled."""
@@ -132,16 +133,19 @@ class Reconciler:
         if raw is None:
             self._forget(key)
             return
+        now = clock.now()
         moment = observe.Moment(
-            now=clock.now(),
+            now=now,
             fresh_id=secrets.token_hex(8),
             settings=self._settings,
             refusal=self._refusal(key, raw["metadata"]["uid"]),
             tried=self._tried.get(raw["metadata"]["uid"]) or "",
+            losses=self._losses.since(now - storms.REST),
         )
         await self._world.look_for_absent_nodes(key)
         snapshot = self._world.snapshot(raw, moment)
         plan = decide.decide(snapshot)
+        self._losses.note(plan.status.last_reclaim)
         written = await self._applier.write_status(raw, snapshot, plan.status)
         if written.raw is not None:
             self.jobs.put(written.raw)

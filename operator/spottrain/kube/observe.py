@@ -156,6 +156,7 @@ class Moment:
     settings: snap.Settings
     refusal: snap.Refusal | None
     tried: str = ""
+    losses: tuple[snap.Loss, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -235,6 +236,7 @@ class World:
             settings=moment.settings,
             refusal=moment.refusal,
             tried=moment.tried,
+            losses=moment.losses,
             deleting="deletionTimestamp" in metadata,
         )
 

@@ -43,6 +43,7 @@ def pod(raw: Object) -> snap.Pod:
         said=_words(raw),
         go=annotations.get(names.ANNOTATION_GO, ""),
         unschedulable=_unschedulable(status),
+        waiting=_waiting(status),
     )
 
 
@@ -82,6 +83,19 @@ def _unschedulable(status: Object) -> str:
     if condition.get("reason") != "Unschedulable":
         return ""
     return condition.get("message") or "unschedulable"
+
+
+_BEGINNING = {"ContainerCreating", "PodInitializing"}
+
+
+def _waiting(status: Object) -> str:
+    """Its kubelet's words for a container that it tries in vain to start, such as `ImagePullBackOff: …`."""
+    statuses = (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ()))
+    for one in statuses:
+        waits = (one.get("state") or {}).get("waiting") or {}
+        if (reason := waits.get("reason")) and reason not in _BEGINNING:
+            return f"{one.get('name', '')}: {reason}: {waits.get('message') or ''}".rstrip(": ")
+    return ""
 
 
 def main_container(raw: Object) -> str:
@@ -178,6 +192,7 @@ def node(raw: Object, settings: snap.Settings) -> snap.Node:
         provider=clouds.provider(spec.get("providerID") or ""),
         created=duration.parse_time(metadata["creationTimestamp"]),
         zone=labels.get("topology.kubernetes.io/zone", ""),
+        instance_type=labels.get("node.kubernetes.io/instance-type", ""),
         ready=ready.get("status") == "True",
         ready_since=duration.optional_time(ready.get("lastTransitionTime") or metadata["creationTimestamp"]),
         unschedulable=bool(spec.get("unschedulable")),

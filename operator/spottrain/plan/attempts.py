@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 
 from spottrain.api import conditions, status
-from spottrain.plan import budget, grace, loss
+from spottrain.plan import budget, faults, grace, loss, storms
 from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
 
@@ -18,6 +18,8 @@ def begin(draft: drafts.Draft, cause: status.Cause, lost: loss.Member | None = N
         retry = budget.next_try(draft.snapshot, ended)
     elif cause in {status.Cause.UNPLACED, status.Cause.REPLACED}:
         retry = budget.next_placement(draft.snapshot, ended, cause)
+    elif cause is status.Cause.RECLAIMED:
+        retry = storms.next_try(draft)
     new = status.Attempt(
         number=draft.status.attempt + 1,
         id=draft.snapshot.fresh_id,
@@ -62,6 +64,7 @@ def count_reclaim(draft: drafts.Draft, lost: loss.Member) -> None:
             zone=node.zone if node else "",
             capacity=str(node.capacity) if node else "unknown",
             provider=node.provider if node else "other",
+            instance_type=node.instance_type if node else "",
             index=lost.index,
             attempt=lost.pod.attempt if lost.pod else draft.status.attempt,
         ),
@@ -129,6 +132,7 @@ def _settle_one(draft: drafts.Draft, attempt: status.Attempt) -> None:
         draft.wake_at(deadline)
         return
     count_failure(draft, attempt.detail)
+    faults.blame(draft, (pod for pod in members if pod.outcome == "Failed" and not pod.asked_to_stop))
     _rewrite(draft, attempt, status.Cause.FAILED, (attempt.reason, attempt.detail), None)
 
 

@@ -6,7 +6,7 @@ job whose spec is refused, or whose edit is on trial, has a list of its own, in 
 
 import collections.abc as cabc
 
-from spottrain.plan import actions, gang, lifecycle, report
+from spottrain.plan import actions, deadline, gang, lifecycle, report
 from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
 
@@ -24,7 +24,9 @@ POLICIES: tuple[Policy, ...] = (
     gang.start_first_attempt,
     gang.fail_when_budget_is_spent,
     gang.complete_when_all_finished,
+    deadline.fail_when_active_for_too_long,
     gang.restart_when_a_member_is_lost,
+    gang.forgive_nodes_when_nothing_else_fits,
     gang.give_back_what_cannot_be_completed,
     gang.run_the_attempt,
 )
@@ -35,6 +37,7 @@ GO_ON: tuple[Policy, ...] = (
     gang.settle_causes,
     gang.fail_when_budget_is_spent,
     gang.complete_when_all_finished,
+    deadline.fail_when_active_for_too_long,
     gang.restart_when_a_member_is_lost,
     gang.give_back_what_cannot_be_completed,
     gang.let_what_runs_go_on,

@@ -74,6 +74,8 @@ class Pod:
     said: Words | None = None
     go: str = ""
     unschedulable: str = ""
+    waiting: str = ""
+    """Why its kubelet can't start a container: a missing Secret, an image that can't be pulled."""
     tail: str = ""
     """The last lines of its log, read when it failed."""
 
@@ -104,6 +106,33 @@ class Pod:
 
 
 @dataclasses.dataclass(frozen=True)
+class Pool:
+    """Machines that a cloud gives and takes alike. Empty parts are not known."""
+
+    capacity: clouds.Capacity
+    zone: str
+    instance_type: str
+
+    @property
+    def named(self) -> bool:
+        """It can be told from others by the labels of its nodes."""
+        return bool(self.zone or self.instance_type)
+
+    def __str__(self) -> str:
+        """For people."""
+        return " ".join(part for part in (self.capacity, self.instance_type, self.zone) if part)
+
+
+@dataclasses.dataclass(frozen=True)
+class Loss:
+    """A machine of a pool was taken away, from whichever job."""
+
+    pool: Pool
+    node: str
+    time: dt.datetime
+
+
+@dataclasses.dataclass(frozen=True)
 class Node:
     """A node. `ready_since` is when its Ready condition last changed; `notice` says who warns of its end.
 
@@ -117,6 +146,7 @@ class Node:
     provider: str
     created: dt.datetime | None = None
     zone: str = ""
+    instance_type: str = ""
     watched: bool = False
     silent: bool = False
     ready: bool = True
@@ -188,6 +218,8 @@ class Snapshot:
     tried: str = ""
     """The template's digest that the API server would take, when it was last asked."""
     departed: tuple[Pod, ...] = ()
+    losses: tuple[Loss, ...] = ()
+    """Machines that were lately taken from any job, as far back as this process remembers: a help as well."""
     leftover: tuple[Pod, ...] = ()
     """Pods under our labels that have not ended and were made by another Job: one that is deleted."""
     deleting: bool = False

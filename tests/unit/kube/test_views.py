@@ -154,6 +154,24 @@ def test_the_last_word_is_the_main_containers() -> None:
     assert views.pod(raw).said == snap.Words("preempted", 40)
 
 
+@pytest.mark.parametrize(
+    ("waits", "text"),
+    [
+        (
+            {"reason": "CreateContainerConfigError", "message": 'secret "s3" not found'},
+            'trainer: CreateContainerConfigError: secret "s3" not found',
+        ),
+        ({"reason": "ImagePullBackOff"}, "trainer: ImagePullBackOff"),
+        ({"reason": "ContainerCreating"}, ""),
+        ({"reason": "PodInitializing"}, ""),
+        ({}, ""),
+    ],
+)
+def test_a_container_that_waits_in_vain_says_why(waits: dict[str, str], text: str) -> None:
+    waiting = {"name": "trainer", "state": {"waiting": waits}}
+    assert views.pod(pod({"phase": "Pending", "containerStatuses": [waiting]})).waiting == text
+
+
 def test_a_foreign_pod_under_our_label_is_no_worker() -> None:
     stranger = pod()
     stranger["metadata"]["labels"] = {"spottrain.dev/job": "tr", "spottrain.dev/index": "x"}

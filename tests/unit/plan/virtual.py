@@ -48,6 +48,7 @@ class Cluster:
         self.events: list[actions.Event] = []
         self.done: list[actions.Action] = []
         self.wake: float | None = None
+        self.losses: tuple[snap.Loss, ...] = ()
         self.words_wait = False
         """What decides nothing is not written into the status."""
         self.deleted = False
@@ -79,6 +80,7 @@ class Cluster:
             settings=self.settings,
             refusal=self.refusal,
             tried=self.tried,
+            losses=self.losses,
         )
 
     def _seen(self, node: snap.Node) -> snap.Node:

@@ -190,3 +190,26 @@ def test_go_is_there_from_the_start_when_nobody_came_before() -> None:
 def test_the_templates_first_container_is_marked_as_the_one_that_decides() -> None:
     """A webhook may put another one before it; what the template says itself stands."""
     assert rendered()["metadata"]["annotations"]["kubectl.kubernetes.io/default-container"] == "c"
+
+
+def test_a_pool_that_rests_is_less_wanted_than_any_other_place() -> None:
+    """A node in it gets none of three terms; each of them outweighs that it is spot."""
+    pool = snap.Pool(clouds.Capacity.SPOT, "zone-a", "g5.xlarge")
+    node = rendered(resting=(pool,))["spec"]["affinity"]["nodeAffinity"]
+    heavy = [
+        one["preference"]["matchExpressions"]
+        for one in node["preferredDuringSchedulingIgnoredDuringExecution"]
+        if one["weight"] > scheduling.SPOT_WEIGHT
+    ]
+    assert heavy[:2] == [
+        [{"key": "topology.kubernetes.io/zone", "operator": "NotIn", "values": ["zone-a"]}],
+        [{"key": "node.kubernetes.io/instance-type", "operator": "NotIn", "values": ["g5.xlarge"]}],
+    ]
+    assert {"key": "karpenter.sh/capacity-type", "operator": "NotIn", "values": ["spot"]} in heavy[2]
+    assert "requiredDuringSchedulingIgnoredDuringExecution" not in node
+
+
+def test_a_floor_worker_has_no_preference_among_pools() -> None:
+    pool = snap.Pool(clouds.Capacity.SPOT, "zone-a", "g5.xlarge")
+    node = rendered(resting=(pool,), floor=True)["spec"]["affinity"]["nodeAffinity"]
+    assert "preferredDuringSchedulingIgnoredDuringExecution" not in node
