@@ -5,7 +5,7 @@ import datetime as dt
 import json
 from typing import Any
 
-from spottrain.api import clouds, duration, names
+from spottrain.api import clouds, duration, names, notices
 from spottrain.plan import snapshot as snap
 
 Object = dict[str, Any]
@@ -179,7 +179,7 @@ def node(raw: Object, settings: snap.Settings) -> snap.Node:
     metadata, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
     labels = metadata.get("labels") or {}
     ready = _conditions(status).get("Ready") or {}
-    notice, deadline = _notice(raw)
+    notice, deadline = _notice(raw, settings.notice_marks)
     return snap.Node(
         name=metadata["name"],
         uid=metadata["uid"],
@@ -201,18 +201,27 @@ def node(raw: Object, settings: snap.Settings) -> snap.Node:
     )
 
 
-def _notice(raw: Object) -> tuple[str, dt.datetime | None]:
-    """Our agent's annotation, or the mark of another handler (which names no deadline)."""
-    metadata = raw["metadata"]
-    text = (metadata.get("annotations") or {}).get(names.ANNOTATION_RECLAIM)
+def _notice(raw: Object, marks: tuple[notices.Mark, ...]) -> tuple[str, dt.datetime | None]:
+    """Our agent's annotation, or the mark of another handler (few of which name a deadline)."""
+    text = (raw["metadata"].get("annotations") or {}).get(names.ANNOTATION_RECLAIM)
     if text:
         return _annotated(text)
-    taints = (raw.get("spec") or {}).get("taints") or ()
-    marks = [taint["key"] for taint in taints if taint["key"] in clouds.NOTICE_TAINT_KEYS]
-    marks += [mark.key for mark in clouds.NOTICE_LABELS if mark.on(metadata.get("labels") or {})]
-    status = raw.get("status") or {}
-    marks += [one for one in clouds.NOTICE_CONDITIONS if _true_reason(status, one)]
-    return (marks[0] if marks else ""), None
+    return notices.first(marks, signs(raw))
+
+
+def signs(raw: Object) -> notices.Signs:
+    """What a Node, as the API server gives it, carries."""
+    metadata, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
+    return notices.Signs(
+        taints={one["key"]: one.get("value") or "" for one in spec.get("taints") or ()},
+        labels=metadata.get("labels") or {},
+        annotations=metadata.get("annotations") or {},
+        conditions={
+            one["type"]: (one.get("reason") or "", one.get("message") or "")
+            for one in status.get("conditions") or ()
+            if one["status"] == "True"
+        },
+    )
 
 
 def _annotated(text: str) -> tuple[str, dt.datetime | None]:

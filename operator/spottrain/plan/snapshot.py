@@ -5,7 +5,7 @@ import dataclasses
 import datetime as dt
 import functools
 
-from spottrain.api import clouds
+from spottrain.api import clouds, notices
 from spottrain.api import spec as specs
 from spottrain.api import status as statuses
 
@@ -32,6 +32,7 @@ class Settings:
     backoff_limit: float = 600.0
     spot_marks: tuple[clouds.Mark, ...] = ()
     on_demand_marks: tuple[clouds.Mark, ...] = ()
+    notice_marks: tuple[notices.Mark, ...] = notices.BUILT_IN
 
 
 @dataclasses.dataclass(frozen=True)
