@@ -40,6 +40,8 @@ GPU_RESOURCES = ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.int
 PODINFO_DIRECTORY = "/etc/spottrain"
 PODINFO_FILE = f"{PODINFO_DIRECTORY}/annotations"
 RENDEZVOUS_PORT = 29500
+PROGRESS_PORT = 29580
+"""Where worker 0 tells its step, if `spec.progressTimeout` is set."""
 
 _POD_NAME_LIMIT = 63
 _HASH_LENGTH = 10

@@ -58,6 +58,7 @@ class Spec:
     placement_timeout: float = 900.0
     ttl: float | None = None
     active_deadline: float | None = None
+    progress_timeout: float | None = None
 
 
 def parse(raw: cabc.Mapping[str, Any]) -> Spec:
@@ -82,6 +83,7 @@ def parse(raw: cabc.Mapping[str, Any]) -> Spec:
         suspend=bool(raw.get("suspend", False)),
         placement_timeout=_seconds(raw.get("placementTimeout", "15m"), "spec.placementTimeout") or 0.0,
         ttl=_seconds(raw.get("ttlAfterFinished"), "spec.ttlAfterFinished"),
+        progress_timeout=_seconds(raw.get("progressTimeout"), "spec.progressTimeout"),
         active_deadline=_seconds(raw.get("activeDeadline"), "spec.activeDeadline"),
     )
 

@@ -157,6 +157,7 @@ class Moment:
     refusal: snap.Refusal | None
     tried: str = ""
     losses: tuple[snap.Loss, ...] = ()
+    progress: snap.Progress | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -237,6 +238,7 @@ class World:
             refusal=moment.refusal,
             tried=moment.tried,
             losses=moment.losses,
+            progress=moment.progress,
             deleting="deletionTimestamp" in metadata,
         )
 

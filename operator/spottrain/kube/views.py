@@ -33,6 +33,7 @@ def pod(raw: Object) -> snap.Pod:
         created=duration.parse_time(metadata["creationTimestamp"]),
         bound=_bound(status),
         node=spec.get("nodeName") or "",
+        ip=status.get("podIP") or "",
         phase=phase,
         running=phase == "Running" and _main_end(raw) is None,
         deleting=duration.optional_time(deleting),

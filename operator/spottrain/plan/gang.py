@@ -11,7 +11,7 @@
 import datetime as dt
 
 from spottrain.api import conditions, status
-from spottrain.plan import attempts, deadline, ending, faults, loss, pods, storms
+from spottrain.plan import attempts, deadline, ending, faults, loss, pods, progress, storms
 from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
 
@@ -82,6 +82,15 @@ def restart_when_a_member_is_lost(draft: drafts.Draft) -> bool:
         _restart_failed(draft, failed[0])
         return True
     return False
+
+
+def restart_when_it_makes_no_progress(draft: drafts.Draft) -> bool:
+    """Worker 0 has said the same step for longer than `progressTimeout`: a failure, whoever hangs."""
+    stalled = progress.stalled(draft.snapshot)
+    if stalled is None:
+        return False
+    _charge(draft, stalled)
+    return True
 
 
 def give_back_what_cannot_be_completed(draft: drafts.Draft) -> bool:
@@ -172,9 +181,14 @@ def _restart_failed(draft: drafts.Draft, failed: loss.Member) -> None:
     if draft.snapshot.workers > 1 and failed.verdict.cause != loss.OUT_OF_MEMORY:
         attempts.begin(draft, status.Cause.UNDETERMINED, failed)
         return
-    attempts.count_failure(draft, failed.verdict.detail)
     if failed.pod is not None and failed.verdict.cause != loss.OUT_OF_MEMORY:
         faults.blame(draft, [failed.pod])
+    _charge(draft, failed)
+
+
+def _charge(draft: drafts.Draft, failed: loss.Member) -> None:
+    """The failure is the program's: count it, and begin anew or give up."""
+    attempts.count_failure(draft, failed.verdict.detail)
     if _budget_is_spent(draft):
         _fail(draft, failed.verdict.detail)
         return

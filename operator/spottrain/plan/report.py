@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 
 from spottrain.api import clouds, conditions, duration, status
-from spottrain.plan import actions, faults, storms
+from spottrain.plan import actions, faults, progress, storms
 from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
 
@@ -88,7 +88,9 @@ def _running_condition(draft: drafts.Draft) -> None:
         draft.condition(conditions.RUNNING, None, conditions.CONTROL_PLANE_SUSPECT, snapshot.suspicion)
         return
     if _all_run(now):
-        draft.condition(conditions.RUNNING, True, conditions.ALL_WORKERS_RUN, "all workers run")
+        problem = progress.problem(snapshot)
+        blind = f"; progress cannot be read, so it is not watched: {problem}" if problem else ""
+        draft.condition(conditions.RUNNING, True, conditions.ALL_WORKERS_RUN, f"all workers run{blind}")
         return
     count = f"{now.workers.running} of {now.workers.desired} workers run"
     if snapshot.refusal is not None and not snapshot.refusal.permanent:

@@ -65,6 +65,7 @@ class Pod:
     created: dt.datetime
     bound: dt.datetime | None = None
     node: str = ""
+    ip: str = ""
     phase: str = "Pending"
     running: bool = False
     deleting: dt.datetime | None = None
@@ -185,6 +186,20 @@ class Job:
 
 
 @dataclasses.dataclass(frozen=True)
+class Progress:
+    """What worker 0 of an attempt says of itself.
+
+    `still` is how many seconds the first and the last answer with this step lie apart; `problem` says why the
+    last try came to nothing.
+    """
+
+    attempt_id: str
+    step: int | None
+    still: float
+    problem: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
 class Refusal:
     """The API server's own words for a create that it refused, and for which generation of the spec."""
 
@@ -221,6 +236,8 @@ class Snapshot:
     departed: tuple[Pod, ...] = ()
     losses: tuple[Loss, ...] = ()
     """Machines that were lately taken from any job, as far back as this process remembers: a help as well."""
+    progress: Progress | None = None
+    """Only where `spec.progressTimeout` asks for it."""
     leftover: tuple[Pod, ...] = ()
     """Pods under our labels that have not ended and were made by another Job: one that is deleted."""
     deleting: bool = False

@@ -41,6 +41,8 @@ def render(job: identity.Identity, wishes: spec.Spec, overlay: actions.Overlay) 
         # How long torchrun leaves its workers after SIGTERM; its default of 30 s wastes longer windows.
         "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": overlay.grace,
     }
+    if wishes.progress_timeout is not None and overlay.index == 0:
+        values["SPOTTRAIN_PROGRESS_PORT"] = names.PROGRESS_PORT
     return [{"name": name, "value": str(value)} for name, value in values.items()]
 
 

@@ -312,3 +312,64 @@ def test_a_worker_that_starts_for_minutes_is_pointed_at() -> None:
         "0 of 1 workers run; tr-0-1 has been starting on node n1 since 2026-01-01T00:00:00Z: "
         "`kubectl describe pod tr-0-1` says what its kubelet waits for"
     )
+
+
+# Standstill.
+
+
+def watched() -> virtual.Cluster:
+    cluster = virtual.Cluster(virtual.wishes(progress_timeout=600.0, max_failures=1)).running()
+    pod = cluster.pod(0)
+    cluster.pods[pod.name] = dataclasses.replace(pod, ip="10.0.0.1")
+    return cluster
+
+
+def says(cluster: virtual.Cluster, step: int | None, still: float, problem: str = "") -> None:
+    cluster.progress = snap.Progress(cluster.status.attempt_id, step, still, problem)
+    cluster.settle()
+
+
+def test_a_gang_that_stays_at_one_step_for_too_long_is_restarted_and_it_counts() -> None:
+    cluster = watched()
+    says(cluster, 41, 599.0)
+    assert cluster.status.attempt == 1
+    says(cluster, 41, 660.0)
+    last = cluster.status.attempts[-1]
+    assert (last.cause, last.reason, last.index) == (status.Cause.FAILED, "Stalled", 0)
+    assert last.detail == "tr-0-1 has been at step 41 for 11m, and spec.progressTimeout is 10m"
+    assert (cluster.status.attempt, cluster.status.failures) == (2, 1)
+    cluster.recovered()
+    assert cluster.status.phase is status.Phase.RUNNING
+    assert cluster.status.attempt == 2, "what the attempt before said is no word of this one"
+
+
+def test_the_last_allowed_standstill_ends_the_job() -> None:
+    cluster = watched()
+    for _ in range(2):
+        says(cluster, None, 600.0)
+        cluster.recovered()
+        pod = cluster.snapshot().current.get(0)
+        if pod is not None:
+            cluster.pods[pod.name] = dataclasses.replace(pod, ip="10.0.0.1")
+    failed = conditions.find(cluster.status.conditions, conditions.FAILED)
+    assert failed is not None
+    assert failed.message == (
+        "2 failures, 1 allowed; the last one: "
+        "tr-0-2 has been before its first step for 10m, and spec.progressTimeout is 10m"
+    )
+
+
+def test_what_cannot_be_read_is_said_and_restarts_nothing() -> None:
+    cluster = watched()
+    says(cluster, None, 0.0, "10.0.0.1: Cannot connect")
+    assert (cluster.status.attempt, cluster.status.failures) == (1, 0)
+    assert running_condition(cluster).message == (
+        "all workers run; progress cannot be read, so it is not watched: 10.0.0.1: Cannot connect"
+    )
+
+
+def test_a_job_that_does_not_ask_for_it_is_not_watched() -> None:
+    cluster = watched()
+    cluster.edit(virtual.wishes())
+    says(cluster, 41, 9000.0)
+    assert (cluster.status.attempt, cluster.status.failures) == (1, 0)

@@ -48,6 +48,7 @@ class Cluster:
         self.events: list[actions.Event] = []
         self.done: list[actions.Action] = []
         self.wake: float | None = None
+        self.progress: snap.Progress | None = None
         self.losses: tuple[snap.Loss, ...] = ()
         self.words_wait = False
         """What decides nothing is not written into the status."""
@@ -81,6 +82,7 @@ class Cluster:
             refusal=self.refusal,
             tried=self.tried,
             losses=self.losses,
+            progress=self.progress,
         )
 
     def _seen(self, node: snap.Node) -> snap.Node:

@@ -15,11 +15,16 @@ def rendered(
     *,
     spot: spec.Spot | None = None,
     settings: snap.Settings | None = None,
+    progress_timeout: float | None = None,
     **overlay: Any,
 ) -> dict[str, Any]:
     whole = {"spec": {"containers": [{"name": "c", "image": "i"}], **(template or {})}}
     wishes = spec.Spec(
-        workers=3, template=whole, checkpoint=spec.Checkpoint("s3://b/p"), spot=spot or spec.Spot()
+        workers=3,
+        template=whole,
+        checkpoint=spec.Checkpoint("s3://b/p"),
+        spot=spot or spec.Spot(),
+        progress_timeout=progress_timeout,
     )
     mold = pod.Mold(JOB, wishes, "j1", whole, settings or snap.Settings())
     base: dict[str, Any] = {"index": 1, "attempt": 2, "attempt_id": "abc", "floor": False, "grace": 28}
@@ -63,6 +68,12 @@ def test_torchrun_starts_a_process_for_each_gpu_of_its_container() -> None:
     ):
         container = {"name": "c", "image": "i", "resources": resources}
         assert environment(rendered({"containers": [container]})).get("PET_NPROC_PER_NODE") == processes
+
+
+def test_only_worker_0_of_a_job_that_is_watched_is_told_where_to_tell_its_step() -> None:
+    for timeout, index, port in ((600.0, 0, "29580"), (600.0, 1, None), (None, 0, None)):
+        env = environment(rendered(progress_timeout=timeout, index=index))
+        assert env.get("SPOTTRAIN_PROGRESS_PORT") == port
 
 
 def test_torchruns_agent_leaves_its_workers_the_whole_grace() -> None:
