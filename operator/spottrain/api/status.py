@@ -346,8 +346,9 @@ def _render_reclaim(reclaim: Reclaim | None) -> dict[str, Any] | None:
     }
 
 
-FIELDS = frozenset(_all_fields(Status()))
-"""Of `status`, as this version knows it. What else is found there is a newer version's, and is left alone."""
+FIELDS = frozenset(_all_fields(Status())) - {"progress"}
+"""Of `status`, those that this version takes away when it has no value for them. What else is found there is
+a newer version's and is left alone; so is `progress`, of which we know a part, and which never goes back."""
 _ATTEMPT_FIELDS = frozenset(
     _attempt_fields(Attempt(0, "", Cause.INITIAL, dt.datetime(1970, 1, 1, tzinfo=dt.UTC)))
 )

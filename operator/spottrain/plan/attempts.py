@@ -54,7 +54,7 @@ def count_reclaim(draft: drafts.Draft, lost: loss.Member) -> None:
     if _counted_already(draft, lost):
         return
     snapshot = draft.snapshot
-    node = snapshot.nodes.get(lost.node)
+    node = snapshot.nodes.get(lost.node) or snapshot.gone_nodes.get(lost.node)
     draft.update(
         reclaims=draft.status.reclaims + 1,
         last_reclaim=status.Reclaim(

@@ -236,6 +236,8 @@ class Snapshot:
     departed: tuple[Pod, ...] = ()
     losses: tuple[Loss, ...] = ()
     """Machines that were lately taken from any job, as far back as this process remembers: a help as well."""
+    gone_nodes: cabc.Mapping[str, Node] = dataclasses.field(default_factory=dict)
+    """What the machines of its pods were that are gone, as far as this process remembers."""
     progress: Progress | None = None
     """Only where `spec.progressTimeout` asks for it."""
     leftover: tuple[Pod, ...] = ()
