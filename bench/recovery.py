@@ -7,12 +7,13 @@ import argparse
 import json
 import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench import cold, gangs, moments, plane, systems, vanished
+from bench import cold, gangs, moments, plane, systems, vanished, watching
 from bench.moments import Moments
 from demo import facts
 from demo.errors import DemoError
@@ -23,6 +24,7 @@ from lab.errors import LabError
 OUT = systems.ROOT / "build" / "bench"
 TUNED = 1000
 ONE = (1, 64)
+SMALL = (1, 2)
 MANY = (50, 8)
 REPEATED_WORKERS = 16
 REPEATED_TIMES = 5
@@ -80,19 +82,56 @@ def say(text: str) -> None:
     print(text, flush=True)
 
 
+@dataclass
+class Contestant:
+    """A system with the gangs it is measured by, and a small one that shows that it is at work."""
+
+    system: systems.System
+    gangs: watching.Gangs
+    small: watching.Gangs
+
+    def recover(self, lab: Lab) -> float:
+        """Start the system, see it at work, and measure; seconds of the gang in the middle."""
+        self.system.start(lab, OUT / f"{self.system.name}.log")
+        gangs.recover(lab.api, self.small)
+        seconds = statistics.median(gangs.recover(lab.api, self.gangs))
+        self.system.stop(lab)
+        return seconds
+
+
+@contextmanager
+def contestants(lab: Lab, count: int, workers: int) -> Iterator[list[Contestant]]:
+    """Both systems with `count` whole gangs each; neither runs until the end, when they tidy up."""
+    with ExitStack() as stack:
+        found = []
+        for system in (systems.Spottrain(), systems.JobSet()):
+            system.start(lab, OUT / f"{system.name}.log")
+            large, small = (
+                stack.enter_context(gangs.running(lab, system, *size)) for size in ((count, workers), SMALL)
+            )
+            system.stop(lab)
+            found.append(Contestant(system, large, small))
+        try:
+            yield found
+        finally:
+            for one in found:
+                one.system.start(lab, OUT / f"{one.system.name}.log")
+
+
 def compare(report: Report, lab: Lab, suffix: str, rounds: int) -> None:
-    """One gang of 64, and 50 gangs of 8 at once; by turns, so that a busy machine is so for both."""
-    ours, theirs = systems.Spottrain(), systems.JobSet()
+    """One gang of 64, and 50 gangs of 8 at once; by turns, so that a busy machine is so for both.
+
+    While one is measured the other doesn't run: its watches would cost the measured one
+    some of the API server's time.
+    """
     for (count, workers), case, times in ((ONE, "one_gang", rounds + 2), (MANY, "many_gangs", rounds)):
         name = f"{case}{suffix}"
-        with (
-            gangs.running(lab, ours, count, workers) as our_gangs,
-            gangs.running(lab, theirs, count, workers) as their_gangs,
-        ):
+        with contestants(lab, count, workers) as both:
             for _ in range(times):
-                report.add(name, ours.name, statistics.median(gangs.recover(lab.api, our_gangs)))
-                report.add(name, theirs.name, statistics.median(gangs.recover(lab.api, their_gangs)))
-        report.figures[f"ratio_{name}"] = report.median(name, ours.name) / report.median(name, theirs.name)
+                for one in both:
+                    report.add(name, one.system.name, one.recover(lab))
+        ours, theirs = (report.median(name, one.system.name) for one in both)
+        report.figures[f"ratio_{name}"] = ours / theirs
         report.write()
 
 

@@ -46,6 +46,7 @@ URI_CHANGED = (
     "spec.checkpoint.uri can't be changed, as a running job would lose its work: create a new job with "
     "the other uri"
 )
+HOSTNAMES_CHANGED = "spec.workerHostnames can't be changed: delete the job and create it anew"
 STEP_MISSING = "spec.checkpoint.restore is Step, so spec.checkpoint.step must say which one"
 STEP_UNUSED = (
     "spec.checkpoint.step is only used with restore Step: set spec.checkpoint.restore to Step, or leave"

@@ -295,6 +295,7 @@ def test_what_is_left_out_is_filled_in_visibly(server: api.Api) -> None:
         "maxFailures": 3,
         "placementTimeout": "15m",
         "suspend": False,
+        "workerHostnames": False,
     }
 
 
@@ -313,6 +314,14 @@ def test_the_place_of_the_checkpoints_stays(server: api.Api, stored: str) -> Non
     ((field, message),) = causes(changed)
     assert (changed.status, field) == (422, "spec.checkpoint.uri")
     assert message.endswith(sentences.URI_CHANGED)
+
+
+def test_who_has_a_name_stays(server: api.Api, stored: str) -> None:
+    """The Service is there already, and workers look each other up."""
+    changed = server.merge(stored, {"spec": {"workerHostnames": True}})
+    ((field, message),) = causes(changed)
+    assert (changed.status, field) == (422, "spec.workerHostnames")
+    assert message.endswith(sentences.HOSTNAMES_CHANGED)
 
 
 @pytest.mark.parametrize("status", [{"attempt": 2}, {"attempt": None}, None], ids=str)

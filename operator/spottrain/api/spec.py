@@ -47,7 +47,10 @@ class Checkpoint:
 
 @dataclasses.dataclass(frozen=True)
 class Spec:
-    """A SpotTrainingJob's wishes. `template` is the PodTemplateSpec as written; times are seconds."""
+    """A SpotTrainingJob's wishes. `template` is the PodTemplateSpec as written; times are seconds.
+
+    `worker_hostnames`: each worker has a DNS name, not worker 0 alone.
+    """
 
     workers: int
     template: cabc.Mapping[str, Any]
@@ -59,6 +62,7 @@ class Spec:
     ttl: float | None = None
     active_deadline: float | None = None
     progress_timeout: float | None = None
+    worker_hostnames: bool = False
 
 
 def parse(raw: cabc.Mapping[str, Any]) -> Spec:
@@ -85,6 +89,7 @@ def parse(raw: cabc.Mapping[str, Any]) -> Spec:
         ttl=_seconds(raw.get("ttlAfterFinished"), "spec.ttlAfterFinished"),
         progress_timeout=_seconds(raw.get("progressTimeout"), "spec.progressTimeout"),
         active_deadline=_seconds(raw.get("activeDeadline"), "spec.activeDeadline"),
+        worker_hostnames=bool(raw.get("workerHostnames", False)),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from spottrain.api import status
 from spottrain.controller import queue
-from spottrain.kube import apply, clock, errors, losses, observe, progress, recent, reflector
+from spottrain.kube import apply, clock, errors, losses, observe, progress, recent, reflector, views
 from spottrain.metrics import registry
 from spottrain.plan import actions, decide, storms
 from spottrain.plan import progress as asking
@@ -40,7 +40,7 @@ class Jobs:
         known = self._by_key.get(key)
         if raw["metadata"]["uid"] in self._gone or (known is not None and _version(raw) <= _version(known)):
             return False
-        self._by_key[key] = raw
+        self._by_key[key] = views.without_bookkeeping(raw)
         return True
 
     def remove(self, key: reflector.Key, uid: str) -> None:

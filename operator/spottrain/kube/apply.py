@@ -194,7 +194,7 @@ class _Work:
         """One act; what is already so counts as done."""
         match action:
             case actions.EnsureService():
-                return await self._create(clients.SERVICES, render_service.render(self._identity), None)
+                return await self._ensure_service()
             case actions.CreateJob():
                 return await self._create(clients.JOBS, self._job(), self._sinks.job)
             case actions.TryJob():
@@ -217,6 +217,20 @@ class _Work:
                 return await self._patch(clients.JOBS, self.snapshot.name, held, self._sinks.job)
             case actions.ReportJob():
                 return await self._report(action)
+
+    async def _ensure_service(self) -> Result:
+        """When a gang starts anew it is there, unless somebody deleted it.
+
+        To ask costs less than a create that is refused.
+        """
+        body = render_service.render(self._identity, self.snapshot.valid_spec)
+        if self.snapshot.job is not None:
+            try:
+                path = clients.SERVICES.path(self.snapshot.namespace, body["metadata"]["name"])
+                return self._whose(await self._client.request("GET", path), clients.SERVICES, body, None)
+            except errors.NotFoundError:
+                pass
+        return await self._create(clients.SERVICES, body, None)
 
     def _job(self) -> Object:
         labels = self._raw["metadata"].get("labels") or {}
@@ -278,6 +292,15 @@ class _Work:
             found = await self._client.request("GET", resource.path(self.snapshot.namespace, name))
         except errors.NotFoundError:
             return 0.5
+        return self._whose(found, resource, body, sink)
+
+    def _whose(
+        self,
+        found: Object,
+        resource: clients.Resource,
+        body: Object,
+        sink: cabc.Callable[[Object], None] | None,
+    ) -> Result:
         seen_by_watch = names.LABEL_JOB in (found["metadata"].get("labels") or {})
         if sink and seen_by_watch:
             sink(found)
@@ -287,7 +310,8 @@ class _Work:
             return 1.0
         if resource is clients.JOBS and seen_by_watch:
             return None  # the Job is in the cache now; the policy says NameConflict
-        message = f"{body['kind']} {name} exists and is not this job's; delete or rename it"
+        what = f"{body['kind']} {body['metadata']['name']}"
+        message = f"{what} exists and is not this job's; delete or rename it"
         return snap.Refusal(conditions.NAME_CONFLICT, message, self.snapshot.generation, permanent=False)
 
     def _refusal(self, error: errors.RefusedError) -> Result:

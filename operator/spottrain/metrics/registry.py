@@ -50,6 +50,11 @@ class Metrics:
             job,
         )
         self._passes = self._counter("reconciles", "Passes over a job", ("result",))
+        self._requests = self._counter(
+            "api_requests",
+            "Requests to the API server; code `none` got no answer",
+            ("method", "resource", "code"),
+        )
         self._queue = prometheus.Gauge(
             "spottrain_queue_length", "Jobs that wait for a pass", registry=self.registry
         )
@@ -63,6 +68,10 @@ class Metrics:
     def passed(self, result: str) -> None:
         """One pass ended: `ok`, `conflict` or `error`."""
         self._passes.labels(result).inc()
+
+    def sent(self, method: str, resource: str, code: str) -> None:
+        """One request to the API server, of a kind and perhaps its subresource."""
+        self._requests.labels(method, resource, code).inc()
 
     def queued(self, length: int) -> None:
         """So many jobs wait."""

@@ -9,7 +9,10 @@ from spottrain.render import identity
 
 
 def render(job: identity.Identity, wishes: spec.Spec, overlay: actions.Overlay) -> list[dict[str, Any]]:
-    """Entries for every container. All values are text; the rendezvous is unique per attempt."""
+    """Entries for every container. All values are text; the rendezvous is unique per attempt.
+
+    What is empty is left out: the API server keeps an account of each entry, on each write of the pod.
+    """
     checkpoint = wishes.checkpoint
     first = names.pod_name(job.name, 0, overlay.attempt)
     values = {
@@ -43,7 +46,7 @@ def render(job: identity.Identity, wishes: spec.Spec, overlay: actions.Overlay) 
     }
     if wishes.progress_timeout is not None and overlay.index == 0:
         values["SPOTTRAIN_PROGRESS_PORT"] = names.PROGRESS_PORT
-    return [{"name": name, "value": str(value)} for name, value in values.items()]
+    return [{"name": name, "value": str(value)} for name, value in values.items() if value != ""]
 
 
 def processes(container: cabc.Mapping[str, Any]) -> list[dict[str, Any]]:

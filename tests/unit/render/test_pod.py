@@ -58,6 +58,13 @@ def test_torchrun_finds_its_whole_command_line_in_the_environment() -> None:
     }
 
 
+def test_what_is_empty_is_not_in_the_environment() -> None:
+    env = environment(rendered())
+    assert "" not in env.values()
+    assert "SPOTTRAIN_CHECKPOINT_URI" in env
+    assert "SPOTTRAIN_CHECKPOINT_ENDPOINT" not in env
+
+
 def test_torchrun_starts_a_process_for_each_gpu_of_its_container() -> None:
     for resources, processes in (
         ({"limits": {"nvidia.com/gpu": 8}}, "8"),
