@@ -1,9 +1,6 @@
 """Brakes and the life of a job on a real control plane: each ends in a state and a sentence; none spins."""
 
 import contextlib
-import http.server
-import json
-import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -13,6 +10,9 @@ import pytest
 from lab import kwok
 from lab.api import Api
 from spottrain.api import names
+from spottrain.train import progress
+from spottrain.train.clock import SystemClock
+from spottrain.train.log import Log
 from tests.cluster import play
 from tests.cluster.conftest import Operator
 
@@ -23,6 +23,8 @@ WORDS_SECONDS = 6.0
 QUIET_SECONDS = 8.0
 MOST_PASSES = 6
 """In that time: some passes come of events that are still under way; a hot loop makes dozens."""
+MOST_WRITES = 2
+"""Of jobs of tests before, whose namespaces are going; a hot loop makes dozens."""
 
 
 def running_says(job: play.Job, reason: str, words: str) -> Object | None:
@@ -31,7 +33,7 @@ def running_says(job: play.Job, reason: str, words: str) -> Object | None:
 
 
 def rests(job: play.Job, operator: Operator) -> None:
-    """Once what is under way has been written, nothing is written any more and hardly a pass is made."""
+    """Once what is under way has been written, no request writes any more, and hardly a pass is made."""
 
     def calm() -> bool:
         version = job.get()["metadata"]["resourceVersion"]
@@ -40,10 +42,18 @@ def rests(job: play.Job, operator: Operator) -> None:
 
     job.wait("calm", calm, seconds=40)
     version = job.get()["metadata"]["resourceVersion"]
-    passes = operator.metric("spottrain_reconciles_total")
+    passes, requests = operator.metric("spottrain_reconciles_total"), writes(operator)
     time.sleep(QUIET_SECONDS)
     assert job.get()["metadata"]["resourceVersion"] == version
     assert operator.metric("spottrain_reconciles_total") - passes <= MOST_PASSES
+    assert writes(operator) - requests <= MOST_WRITES
+
+
+def writes(operator: Operator) -> float:
+    """Requests of the operator that change anything, for any job."""
+    return sum(
+        operator.metric("spottrain_api_requests_total", method=one) for one in ("POST", "PATCH", "DELETE")
+    )
 
 
 # Which container decides.
@@ -253,13 +263,17 @@ def test_a_job_that_is_active_for_too_long_fails_and_is_deleted_when_its_time_to
         failed = job.condition("Failed")
         assert failed["reason"] == "DeadlineExceeded"
         assert failed["message"].endswith("and spec.activeDeadline is 5s")
-        job.wait("the Job failed", lambda: ends(job.batch_job()) == {"FailureTarget", "Failed"})
+        job.wait("the Job failed", lambda: ends(job.batch_job()) == failed_for("DeadlineExceeded"))
         job.wait("it is deleted", lambda: job.patch({}).status == 404)
         job.wait("and its workers with it", lambda: not job.pods())
 
 
-def ends(batch: Object) -> set[str]:
-    return {one["type"] for one in batch["status"].get("conditions", ()) if one["status"] == "True"}
+def ends(batch: Object) -> set[tuple[str, str]]:
+    return {(one["type"], one["reason"]) for one in batch["status"].get("conditions", ())}
+
+
+def failed_for(reason: str) -> set[tuple[str, str]]:
+    return {("FailureTarget", reason), ("Failed", reason)}
 
 
 # Standstill.
@@ -268,27 +282,13 @@ def ends(batch: Object) -> set[str]:
 @contextlib.contextmanager
 def answering(attempt_id: str, step: int) -> Iterator[None]:
     """A worker whose training hangs: it tells the same step for ever."""
-    body = json.dumps({"spottrain": 1, "attemptID": attempt_id, "step": step}).encode()
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", names.PROGRESS_PORT), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
+    told = progress.Progress(attempt_id, Log(SystemClock()))
+    told.step = step
+    told.serve(names.PROGRESS_PORT)
     try:
         yield
     finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+        told.close()
 
 
 def test_a_worker_that_stays_at_one_step_is_restarted_and_it_counts(job: play.Job, api: Api) -> None:

@@ -33,7 +33,7 @@ def status(report: actions.ReportJob, snapshot: snap.Snapshot) -> Object:
         {
             "type": kind,
             "status": "True",
-            "reason": conditions.ALL_WORKERS_FINISHED if complete else conditions.TOO_MANY_FAILURES,
+            "reason": conditions.ALL_WORKERS_FINISHED if complete else _why_failed(snapshot),
             "message": report.message[:1024],
             "lastTransitionTime": ended,
             "lastProbeTime": ended,
@@ -41,6 +41,12 @@ def status(report: actions.ReportJob, snapshot: snap.Snapshot) -> Object:
         for kind in (precursor, report.outcome)
     ]
     return body
+
+
+def _why_failed(snapshot: snap.Snapshot) -> str:
+    """In the word of our own condition: DeadlineExceeded is what the stock controller says as well."""
+    failed = conditions.find(snapshot.status.conditions, conditions.FAILED)
+    return conditions.TOO_MANY_FAILURES if failed is None else failed.reason
 
 
 def _indexes(snapshot: snap.Snapshot) -> str:

@@ -230,7 +230,7 @@ class Cluster:
         self._change(name, bound=moment)
 
     def run(self, name: str) -> None:
-        self._change(name, phase="Running", running=True)
+        self._change(name, phase="Running", running=True, ip="10.0.0.1")
 
     def run_all(self) -> None:
         """Every pending pod of the current attempt is bound (floor first to `od`) and runs."""
@@ -260,6 +260,10 @@ class Cluster:
         )
         if self.pods[name].deleting is not None:
             self.remove(name)
+
+    def cannot_start(self, name: str, words: str) -> None:
+        """Its kubelet tries in vain to start a container."""
+        self._change(name, waiting=words)
 
     def finish_main(self, name: str, code: int) -> None:
         """Its main container ends, and a mesh's proxy beside it runs on."""
