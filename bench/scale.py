@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from bench import gangs, plane, systems, watching
+from bench import gangs, plane, shards, systems, watching
 from bench import report as reports
 from bench.report import Bar, Report
 from lab import clock, process
@@ -21,6 +21,7 @@ from lab.cluster import Lab
 from lab.errors import LabError
 
 JOBS = 1000
+SHARDS = 10_000
 WORKERS = 8
 SHARE = 10
 """One job in this many is hit at once."""
@@ -34,6 +35,7 @@ BARS = {
     "p99_seconds": Bar(30.0),
     "peak_mib": Bar(400.0),
     "other_requests_per_reclaim": Bar(8.0),
+    "ratio_shards": Bar(2.0, least=True),
 }
 
 
@@ -87,7 +89,6 @@ def measure(report: Report, operator: Operator, options: argparse.Namespace) -> 
             seconds += _storm(report, operator, whole, names)
             report.figure("p50_seconds", statistics.median(seconds))
             report.figure("p99_seconds", statistics.quantiles(seconds, n=100)[98])
-        report.figure("peak_mib", operator.peak_mib())
 
 
 def _idle(report: Report, operator: Operator) -> None:
@@ -116,6 +117,16 @@ def _storm(report: Report, operator: Operator, whole: watching.Gangs, names: Seq
     return seconds
 
 
+def shard(report: Report, operator: Operator, options: argparse.Namespace) -> None:
+    """One after the other, so that neither burdens the other."""
+    lab = operator.lab
+    stock = shards.rate(lab, shards.stock, options.shards, shards.STOCK_SECONDS)
+    report.figure("shards_per_second_stock_job", stock)
+    ours = shards.rate(lab, shards.ours, options.shards, shards.PATIENCE)
+    report.figure("shards_per_second", ours)
+    report.figure("ratio_shards", ours / stock)
+
+
 @contextmanager
 def running(lab: Lab) -> Iterator[Operator]:
     """The operator, and nothing beside it."""
@@ -131,6 +142,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """0 when every bar that was measured is met."""
     parser = argparse.ArgumentParser(prog="python -m bench.scale", description=__doc__)
     parser.add_argument("--jobs", type=int, default=JOBS, help=f"gangs of {WORKERS} (default: {JOBS})")
+    parser.add_argument("--parts", nargs="+", choices=("gangs", "shards"), default=("gangs", "shards"))
+    parser.add_argument("--shards", type=int, default=SHARDS, help=f"of the large job (default: {SHARDS})")
     parser.add_argument("--rounds", type=int, default=2, help="storms (default: 2)")
     parser.add_argument("--keep", action="store_true", help="leave the lab `bench` running")
     options = parser.parse_args(argv)
@@ -139,7 +152,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         lab = plane.up()
         try:
             with running(lab) as operator, plane.fleet(lab, NODES, GPUS):
-                measure(report, operator, options)
+                if "gangs" in options.parts:
+                    measure(report, operator, options)
+                if "shards" in options.parts:
+                    shard(report, operator, options)
+                report.figure("peak_mib", operator.peak_mib())
         finally:
             if not options.keep:
                 lab.remove()

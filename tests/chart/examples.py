@@ -34,6 +34,7 @@ STATUS = status.Status(
         provider="aws",
         index=1,
         attempt=2,
+        instance_type="p4d.24xlarge",
     ),
     attempts=(
         status.Attempt(
@@ -60,6 +61,9 @@ STATUS = status.Status(
         failures=indexes.Counts().plus({6: 2}),
         retries=(shards.Retry(NOON, indexes.of([7])),),
     ),
+    active_since=NOON,
+    storm=status.Storm(reclaims=21, step=1100),
+    failed_nodes=(status.FailedNode(name="spot-2", uid="d1f2", failures=2, time=NOON),),
 )
 
 

@@ -18,6 +18,7 @@ EVERYTHING = (
     "--set=namespaces={team-a,team-b}",
     "--set=spotLabels.pool=cheap",
     "--set=onDemandLabels.pool=safe",
+    "--set=noticeMarks={label:acme.com/leaving=true}",
     "--set=priorityClassName=system-cluster-critical",
     "--set=replicas=2",
 )
@@ -190,13 +191,21 @@ def test_labels_of_ones_own_reach_the_operator_and_its_affinity() -> None:
     assert off_spot(*options).items() >= {"pool": ("cheap",), "tier": ("low",)}.items()
 
 
+def test_marks_of_leaving_nodes_reach_the_operator_and_a_slip_in_one_is_refused() -> None:
+    options = ("--set=noticeMarks={taint:acme/leaving,-condition:PreemptionScheduled}",)
+    assert (
+        environment(*options)["SPOTTRAIN_NOTICE_MARKS"] == "taint:acme/leaving,-condition:PreemptionScheduled"
+    )
+    with pytest.raises(errors.LabError, match="noticeMarks"):
+        render.template("--set=noticeMarks={acme/leaving}")
+
+
 def test_namespaces_narrow_the_rights_to_roles_there() -> None:
     options = ("--set=namespaces={team-a,team-b}", "--set=rbac.aggregate=false")
     assert environment(*options)["SPOTTRAIN_NAMESPACES"] == "team-a,team-b"
     (cluster,) = of_kind("ClusterRole", *options)
     assert [(rule["resources"], rule["verbs"]) for rule in cluster["rules"]] == [
         (["nodes"], ["get", "list", "watch"]),
-        (["namespaces"], ["get"]),
     ]
     roles = {one["metadata"]["namespace"]: one["rules"] for one in of_kind("Role", *options)}
     assert list(roles) == ["kube-node-lease", "team-a", "team-b"]

@@ -50,6 +50,8 @@ class Job:
         self.name = name
         self._jobs = f"/apis/spottrain.dev/v1alpha1/namespaces/{namespace}/spottrainingjobs"
         self._pods = f"/api/v1/namespaces/{namespace}/pods"
+        self.path = f"{self._jobs}/{name}"
+        self.batch_path = f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}"
 
     def create(self, document: Object) -> Answer:
         """POST, with strict field validation as kubectl does."""

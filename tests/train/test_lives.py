@@ -3,8 +3,10 @@
 import json
 import re
 import signal
+import socket
 import sys
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -250,3 +252,17 @@ def test_a_gang_without_torch_distributed_is_told_what_to_call(bench: processes.
     program = bench.start("counter.py", 3, **here(tmp_path, SPOTTRAIN_JOB="tr", SPOTTRAIN_WORKERS=3))
     assert program.wait() == 1
     assert "call torch.distributed.init_process_group() before spottrain.session()" in program.output
+
+
+def test_a_session_tells_its_step_where_it_is_asked_to_and_no_longer(bench: processes.Bench, tmp_path: Path):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    env = here(tmp_path, SPOTTRAIN_ATTEMPT_ID="0a", SPOTTRAIN_PROGRESS_PORT=port)
+    program = bench.start("counter.py", 1000, **env)
+    program.wait_for("\nstep 3\n")
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/progress", timeout=5) as answer:
+        said = json.load(answer)
+    assert (said["attemptID"], said["step"] >= 2) == ("0a", True)
+    program.send(signal.SIGTERM)
+    assert program.wait() == 75

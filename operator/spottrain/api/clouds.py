@@ -1,4 +1,4 @@
-"""How each cloud marks spot nodes, how long its notice is, and how others mark a node that is about to go.
+"""How each cloud marks spot nodes, and how long its notice is.
 
 Sources: the providers' public documentation and the open-source handlers named beside each entry. Clouds
 change these yearly, so the operator takes further labels from its settings.
@@ -61,17 +61,6 @@ SPOT_TAINT_KEYS = (
     "oci.oraclecloud.com/oke-is-preemptible",
     "qos.coreweave.cloud/interruptable",  # NoExecute: without a toleration pods die there
 )
-
-NOTICE_TAINT_KEYS = (
-    "aws-node-termination-handler/spot-itn",
-    "aws-node-termination-handler/asg-lifecycle-termination",
-    "aws-node-termination-handler/scheduled-maintenance",
-    "cloud.google.com/impending-node-termination",
-    "karpenter.sh/disrupted",
-    "node.kubernetes.io/out-of-service",
-)
-NOTICE_LABELS = (Mark("qos.coreweave.cloud/pending-preemption", ("true",)),)
-NOTICE_CONDITIONS = ("PreemptionScheduled",)  # AKS node-problem-detector
 
 PROVIDERS = {"aws": "aws", "azure": "azure", "gce": "gcp", "oci": "oci", "coreweave": "coreweave"}
 """Scheme of `spec.providerID` → the provider's name in metrics and status."""

@@ -27,6 +27,9 @@ ANNOTATION_RECLAIM = f"{GROUP}/reclaim"
 ANNOTATION_TEMPLATE_HASH = f"{GROUP}/template-hash"
 """On our Job: digest of what in it can't be changed later, so that an edit of the template is seen."""
 
+ANNOTATION_MAIN = "kubectl.kubernetes.io/default-container"
+"""On a pod: the container that decides how it fares; also the one whose log kubectl shows."""
+
 JOB_NAME_LABEL = "batch.kubernetes.io/job-name"
 CONTROLLER_UID_LABEL = "batch.kubernetes.io/controller-uid"
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
@@ -37,6 +40,8 @@ GPU_RESOURCES = ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.int
 PODINFO_DIRECTORY = "/etc/spottrain"
 PODINFO_FILE = f"{PODINFO_DIRECTORY}/annotations"
 RENDEZVOUS_PORT = 29500
+PROGRESS_PORT = 29580
+"""Where worker 0 tells its step, if `spec.progressTimeout` is set."""
 
 _POD_NAME_LIMIT = 63
 _HASH_LENGTH = 10

@@ -78,6 +78,8 @@ class Spec:
     suspend: bool = False
     placement_timeout: float = 900.0
     ttl: float | None = None
+    active_deadline: float | None = None
+    progress_timeout: float | None = None
     worker_hostnames: bool = False
     mode: Mode = Mode.GANG
     parallelism: int = DEFAULT_PARALLELISM
@@ -117,6 +119,8 @@ def parse(raw: cabc.Mapping[str, Any]) -> Spec:
         suspend=bool(raw.get("suspend", False)),
         placement_timeout=_seconds(raw.get("placementTimeout", "15m"), "spec.placementTimeout") or 0.0,
         ttl=_seconds(raw.get("ttlAfterFinished"), "spec.ttlAfterFinished"),
+        progress_timeout=_seconds(raw.get("progressTimeout"), "spec.progressTimeout"),
+        active_deadline=_seconds(raw.get("activeDeadline"), "spec.activeDeadline"),
         worker_hostnames=bool(raw.get("workerHostnames", False)),
         mode=mode,
         parallelism=parallelism,

@@ -16,6 +16,7 @@ from spottrain.api import shards as shard
 from spottrain.api.conditions import Condition
 
 ATTEMPTS_KEPT = 10
+FAILED_NODES_KEPT = 16
 
 _Words = TypeVar("_Words", bound=enum.StrEnum)
 
@@ -64,6 +65,26 @@ class Attempt:
     index: int | None = None
     running: dt.datetime | None = None
     end: dt.datetime | None = None
+    more: tuple[tuple[str, Any], ...] = dataclasses.field(default_factory=tuple)
+    """Fields of a newer version, kept as they were found."""
+
+
+@dataclasses.dataclass(frozen=True)
+class FailedNode:
+    """A machine on which the job failed by itself, and how often; `time` is the newest one's."""
+
+    name: str
+    uid: str
+    failures: int
+    time: dt.datetime
+
+
+@dataclasses.dataclass(frozen=True)
+class Storm:
+    """How many reclaims in a row found no progress since the one before, and the step known at the last."""
+
+    reclaims: int = 0
+    step: int | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,6 +99,7 @@ class Reclaim:
     provider: str
     index: int
     attempt: int
+    instance_type: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,6 +136,9 @@ class Status:
     next_retry: dt.datetime | None = None
     shards: shard.Shards | None = None
     """Of an Independent job that was begun."""
+    active_since: dt.datetime | None = None
+    storm: Storm = Storm()
+    failed_nodes: tuple[FailedNode, ...] = ()
 
     @property
     def over(self) -> bool:
@@ -165,13 +190,20 @@ def parse(raw: cabc.Mapping[str, Any]) -> Status:
         completion=duration.optional_time(raw.get("completionTime")),
         next_retry=duration.optional_time(raw.get("nextRetryTime")),
         shards=shard.parse(raw),
+        active_since=duration.optional_time(raw.get("activeSince")),
+        storm=_storm(raw.get("storm") or {}),
+        failed_nodes=tuple(_failed_node(one) for one in raw.get("failedNodes", ())),
     )
 
 
 def render(status: Status) -> dict[str, Any]:
     """The resource's `status`; absent values are left out."""
-    workers = status.workers
-    raw = {
+    return _without_none(_all_fields(status))
+
+
+def _all_fields(status: Status) -> dict[str, Any]:
+    workers, storm = status.workers, status.storm
+    return {
         "phase": str(status.phase),
         "conditions": [_render_condition(one) for one in status.conditions],
         "observedGeneration": status.observed_generation,
@@ -198,8 +230,10 @@ def render(status: Status) -> dict[str, Any]:
         "nextRetryTime": _time(status.next_retry),
         **shard.render(status.shards),
         "finishedText": None if status.shards is None else f"{workers.succeeded}/{workers.indexes}",
+        "activeSince": _time(status.active_since),
+        "storm": None if storm == Storm() else _without_none(dataclasses.asdict(storm)),
+        "failedNodes": [_render_failed_node(one) for one in status.failed_nodes] or None,
     }
-    return _without_none(raw)
 
 
 def _time(moment: dt.datetime | None) -> str | None:
@@ -243,6 +277,18 @@ def _render_condition(condition: Condition) -> dict[str, Any]:
     }
 
 
+def _storm(raw: cabc.Mapping[str, Any]) -> Storm:
+    return Storm(reclaims=raw.get("reclaims", 0), step=raw.get("step"))
+
+
+def _failed_node(raw: cabc.Mapping[str, Any]) -> FailedNode:
+    return FailedNode(raw["name"], raw["uid"], raw["failures"], duration.parse_time(raw["time"]))
+
+
+def _render_failed_node(node: FailedNode) -> dict[str, Any]:
+    return {"name": node.name, "uid": node.uid, "failures": node.failures, "time": _time(node.time)}
+
+
 def _attempt(raw: cabc.Mapping[str, Any]) -> Attempt:
     return Attempt(
         number=raw["number"],
@@ -255,24 +301,27 @@ def _attempt(raw: cabc.Mapping[str, Any]) -> Attempt:
         index=raw.get("index"),
         running=duration.optional_time(raw.get("runningTime")),
         end=duration.optional_time(raw.get("endTime")),
+        more=tuple(sorted((key, value) for key, value in raw.items() if key not in _ATTEMPT_FIELDS)),
     )
 
 
 def _render_attempt(attempt: Attempt) -> dict[str, Any]:
-    return _without_none(
-        {
-            "number": attempt.number,
-            "id": attempt.id,
-            "cause": str(attempt.cause),
-            "startTime": _time(attempt.start),
-            "reason": attempt.reason or None,
-            "detail": attempt.detail or None,
-            "node": attempt.node or None,
-            "index": attempt.index,
-            "runningTime": _time(attempt.running),
-            "endTime": _time(attempt.end),
-        }
-    )
+    return {**dict(attempt.more), **_without_none(_attempt_fields(attempt))}
+
+
+def _attempt_fields(attempt: Attempt) -> dict[str, Any]:
+    return {
+        "number": attempt.number,
+        "id": attempt.id,
+        "cause": str(attempt.cause),
+        "startTime": _time(attempt.start),
+        "reason": attempt.reason or None,
+        "detail": attempt.detail or None,
+        "node": attempt.node or None,
+        "index": attempt.index,
+        "runningTime": _time(attempt.running),
+        "endTime": _time(attempt.end),
+    }
 
 
 def _reclaim(raw: cabc.Mapping[str, Any] | None) -> Reclaim | None:
@@ -287,6 +336,7 @@ def _reclaim(raw: cabc.Mapping[str, Any] | None) -> Reclaim | None:
         provider=raw.get("provider", ""),
         index=raw.get("index", 0),
         attempt=raw.get("attempt", 0),
+        instance_type=raw.get("instanceType", ""),
     )
 
 
@@ -302,4 +352,13 @@ def _render_reclaim(reclaim: Reclaim | None) -> dict[str, Any] | None:
         "provider": reclaim.provider,
         "index": reclaim.index,
         "attempt": reclaim.attempt,
+        "instanceType": reclaim.instance_type,
     }
+
+
+FIELDS = frozenset(_all_fields(Status())) - {"progress"}
+"""Of `status`, those that this version takes away when it has no value for them. What else is found there is
+a newer version's and is left alone; so is `progress`, of which we know a part, and which never goes back."""
+_ATTEMPT_FIELDS = frozenset(
+    _attempt_fields(Attempt(0, "", Cause.INITIAL, dt.datetime(1970, 1, 1, tzinfo=dt.UTC)))
+)

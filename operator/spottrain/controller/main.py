@@ -159,6 +159,7 @@ class Operator:
             parts.create_task(self.work.run(self.synced()), name="workers")
             parts.create_task(self.sweep(), name="sweep")
             parts.create_task(self.leases.run(), name="leases")
+            parts.create_task(self.work.progress.run(), name="progress")
             parts.create_task(handlers.run(self.work, self.settings.namespaces), name="kopf")
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 from spottrain.api import status
 from spottrain.controller import queue
-from spottrain.kube import apply, clock, errors, observe, recent, reflector, views
+from spottrain.kube import apply, clock, errors, losses, observe, progress, recent, reflector, views
 from spottrain.metrics import registry
-from spottrain.plan import actions, decide
+from spottrain.plan import actions, decide, storms
+from spottrain.plan import progress as asking
 from spottrain.plan import snapshot as snap
 
 Object = dict[str, Any]
@@ -98,6 +99,8 @@ class Reconciler:
         self._refusals: dict[reflector.Key, tuple[str, snap.Refusal]] = {}
         """With the UID of the job that was refused: a namesake's may be accepted."""
         self._tried: recent.Recent[str] = recent.Recent(TRIED_KEPT)
+        self._losses = losses.Losses()
+        self.progress = progress.Progress(self.queue.add)
 
     async def run(self, ready: cabc.Awaitable[None]) -> None:
         """Work until cancelled; nothing is decided before every cache is filled."""
@@ -132,16 +135,21 @@ class Reconciler:
         if raw is None:
             self._forget(key)
             return
+        now = clock.now()
         moment = observe.Moment(
-            now=clock.now(),
+            now=now,
             fresh_id=secrets.token_hex(8),
             settings=self._settings,
             refusal=self._refusal(key, raw["metadata"]["uid"]),
             tried=self._tried.get(raw["metadata"]["uid"]) or "",
+            losses=self._losses.since(now - storms.REST),
+            progress=self.progress.get(key),
         )
         await self._world.look_for_absent_nodes(key)
         snapshot = self._world.snapshot(raw, moment)
         plan = decide.decide(snapshot)
+        self._losses.note(plan.status.last_reclaim)
+        self.progress.follow(key, _whom_to_ask(snapshot))
         # Of an index that a newer status calls finished no pod may be made.
         sure = snapshot.independent and plan.makes_pods
         written = await self._applier.write_status(raw, snapshot, plan.status, sure=sure)
@@ -192,10 +200,17 @@ class Reconciler:
 
     def _forget(self, key: reflector.Key) -> None:
         self._refusals.pop(key, None)
+        self.progress.follow(key, None)
         self.queue.succeed(key)
         self.queue.hurry(key, False)
         self._world.pods.forget(key)
         self._metrics.forget(*key)
+
+
+def _whom_to_ask(snapshot: snap.Snapshot) -> progress.Target | None:
+    pod = asking.asked(snapshot)
+    timeout = snapshot.valid_spec.progress_timeout if pod else None
+    return progress.Target(pod.attempt_id, pod.ip, timeout) if pod and timeout is not None else None
 
 
 def _same(new: snap.Refusal, known: snap.Refusal | None) -> bool:

@@ -6,7 +6,7 @@ import dataclasses
 import secrets
 import socket
 
-from spottrain.api import clouds
+from spottrain.api import clouds, notices
 from spottrain.plan import snapshot as snap
 
 
@@ -39,6 +39,7 @@ def parse(arguments: cabc.Sequence[str], environment: cabc.Mapping[str, str]) ->
     flag("settlement-seconds", "75", "how long a lost node may still explain a worker's failure")
     flag("on-demand-labels", "", "comma-separated key=value that mark on-demand nodes here")
     flag("spot-labels", "", "comma-separated key=value that mark spot nodes here")
+    flag("notice-marks", "", "comma-separated marks of nodes that are about to go; a minus takes one away")
     flag("http-port", "8080", "port of /healthz, /readyz and /metrics")
     flag("log-level", "INFO", "DEBUG, INFO, WARNING or ERROR")
     given = parser.parse_args(arguments)
@@ -54,6 +55,7 @@ def parse(arguments: cabc.Sequence[str], environment: cabc.Mapping[str, str]) ->
                 settlement=_seconds(given.settlement_seconds),
                 on_demand_marks=_marks(given.on_demand_labels),
                 spot_marks=_marks(given.spot_labels),
+                notice_marks=notices.heeded(_list(given.notice_marks)),
             ),
         )
     except ValueError as error:

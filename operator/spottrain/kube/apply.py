@@ -110,7 +110,7 @@ class Applier:
             return Written()
         if old and not sure and new.decides_as(snapshot.status) and (wait := self._words.wait(snapshot.uid)):
             return Written(again=wait)
-        removed = dict.fromkeys(old.keys() - rendered.keys())
+        removed = dict.fromkeys((old.keys() & status.FIELDS) - rendered.keys())
         body = {
             "metadata": {"resourceVersion": raw["metadata"]["resourceVersion"]},
             "status": {**removed, **rendered},

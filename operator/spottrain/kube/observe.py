@@ -8,11 +8,12 @@ from typing import Any
 
 from spottrain.api import names, spec, status
 from spottrain.kube import client as clients
-from spottrain.kube import errors, leases, reflector, tails, views
+from spottrain.kube import errors, leases, recent, reflector, tails, views
 from spottrain.plan import snapshot as snap
 from spottrain.render import job as render_job
 
 Object = dict[str, Any]
+GONE_KEPT = 1024
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,6 +133,8 @@ class Nodes:
         self._settings = settings
         self.by_name: dict[str, snap.Node] = {}
         self._seen: dict[str, tuple[snap.Node, snap.Node]] = {}
+        self.gone: recent.Recent[snap.Node] = recent.Recent(GONE_KEPT)
+        """Those that are gone, as they were last seen: what they were, not that they are."""
 
     def put(self, raw: Object, *, gone: bool) -> bool:
         """Take in a node's newest state; returns whether anything that decisions depend on has changed."""
@@ -139,7 +142,7 @@ class Nodes:
         before = self.by_name.get(name)
         if gone:
             if before is not None and before.uid == raw["metadata"]["uid"]:
-                del self.by_name[name]
+                self.gone.set(name, self.by_name.pop(name))
                 self._seen.pop(name, None)
                 return True
             return False
@@ -163,6 +166,8 @@ class Moment:
     settings: snap.Settings
     refusal: snap.Refusal | None
     tried: str = ""
+    losses: tuple[snap.Loss, ...] = ()
+    progress: snap.Progress | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,7 +186,7 @@ class World:
         """The job's pods, failed ones with the tail of their log."""
         pods = self.pods.present(key, owner)
         return tuple(
-            dataclasses.replace(one, tail=self.tails.get(one.uid)) if one.phase == "Failed" else one
+            dataclasses.replace(one, tail=self.tails.get(one.uid)) if one.outcome == "Failed" else one
             for one in pods
         )
 
@@ -192,6 +197,10 @@ class World:
             watched, silent = name in self.pods.at_work, self.leases.silent(name)
             nodes[name] = self.nodes.seen(name, watched=watched, silent=silent)
         return nodes
+
+    def _gone_nodes(self, pods: tuple[snap.Pod, ...]) -> dict[str, snap.Node]:
+        absent = {one.node for one in pods} - self.nodes.by_name.keys()
+        return {name: node for name in absent if (node := self.nodes.gone.get(name))}
 
     async def look_for_absent_nodes(self, key: reflector.Key) -> None:
         """Ask the API server itself about nodes that pods name and the cache doesn't have.
@@ -223,7 +232,9 @@ class World:
         key = (metadata["namespace"], metadata["name"])
         raw_job = self.live_job(key)
         job = views.job(raw_job, metadata["uid"]) if raw_job else None
+        owner = job.uid if job else ""
         wishes = _spec(raw)
+        pods, departed = self._present(key, owner), self.pods.departed(key, owner)
         return snap.Snapshot(
             namespace=key[0],
             name=key[1],
@@ -232,16 +243,19 @@ class World:
             spec=wishes,
             status=status.parse(raw.get("status") or {}),
             job=job,
-            pods=self._present(key, job.uid) if job else (),
-            departed=self.pods.departed(key, job.uid) if job else (),
-            leftover=self.pods.leftover(key, job.uid if job else ""),
+            pods=pods if job else (),
+            departed=departed if job else (),
+            leftover=self.pods.leftover(key, owner),
             nodes=self._nodes(),
+            gone_nodes=self._gone_nodes((*pods, *departed)),
             now=moment.now,
             fresh_id=moment.fresh_id,
             template_hash="" if isinstance(wishes, Exception) else render_job.template_hash(wishes),
             settings=moment.settings,
             refusal=moment.refusal,
             tried=moment.tried,
+            losses=moment.losses,
+            progress=moment.progress,
             deleting="deletionTimestamp" in metadata,
         )
 

@@ -6,7 +6,7 @@ import logging
 from typing import Any
 
 from spottrain.kube import client as clients
-from spottrain.kube import errors, recent
+from spottrain.kube import errors, recent, views
 
 Object = dict[str, Any]
 
@@ -41,8 +41,7 @@ class Tails:
         they would be read just when the API server is busiest.
         """
         uid = raw["metadata"]["uid"]
-        failed = (raw.get("status") or {}).get("phase") == "Failed"
-        if not failed or "deletionTimestamp" in raw["metadata"] or uid in self._known:
+        if not views.failed(raw) or "deletionTimestamp" in raw["metadata"] or uid in self._known:
             return
         self._known.set(uid, "")
         task = asyncio.get_running_loop().create_task(self._fetch(raw))
@@ -64,9 +63,8 @@ class Tails:
 
 
 def _failed_container(raw: Object) -> str:
-    """The first that ended badly; else the pod's first."""
-    status = raw["status"]
-    for one in (*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())):
-        if (one.get("state") or {}).get("terminated", {}).get("exitCode"):
-            return str(one["name"])
-    return str(raw["spec"]["containers"][0]["name"])
+    """The main one if it ended badly; else the first that did; else the main one."""
+    status, main = raw["status"], views.main_container(raw)
+    statuses = (*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ()))
+    bad = [one["name"] for one in statuses if (one.get("state") or {}).get("terminated", {}).get("exitCode")]
+    return str(main if main in bad or not bad else bad[0])

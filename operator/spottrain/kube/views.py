@@ -5,7 +5,7 @@ import datetime as dt
 import json
 from typing import Any
 
-from spottrain.api import clouds, duration, names
+from spottrain.api import clouds, duration, names, notices
 from spottrain.plan import snapshot as snap
 
 Object = dict[str, Any]
@@ -33,17 +33,19 @@ def pod(raw: Object) -> snap.Pod:
         created=duration.parse_time(metadata["creationTimestamp"]),
         bound=_bound(status),
         node=spec.get("nodeName") or "",
+        ip=status.get("podIP") or "",
         phase=phase,
-        running=phase == "Running",
+        running=phase == "Running" and _main_end(raw) is None,
         deleting=duration.optional_time(deleting),
         grace=float(grace or 0),
         disruption=_true_reason(status, "DisruptionTarget"),
         reason=status.get("reason") or "",
-        exit=_exit(status) if phase in {"Succeeded", "Failed"} else None,
-        said=_words(status),
+        exit=_exit(raw),
+        said=_words(raw),
         go=annotations.get(names.ANNOTATION_GO, ""),
         unschedulable=_unschedulable(status),
         floor=metadata["labels"].get(names.LABEL_CAPACITY) == clouds.Capacity.ON_DEMAND,
+        waiting=_waiting(status),
     )
 
 
@@ -113,29 +115,81 @@ def _unschedulable(status: Object) -> str:
     return condition.get("message") or "unschedulable"
 
 
-def _terminated(status: Object) -> list[Object]:
-    states = [one.get("state") or {} for one in status.get("containerStatuses") or ()]
-    states += [one.get("state") or {} for one in status.get("initContainerStatuses") or ()]
-    return [state["terminated"] for state in states if "terminated" in state]
+_BEGINNING = {"ContainerCreating", "PodInitializing"}
 
 
-def _exit(status: Object) -> snap.Exit | None:
-    ends = _terminated(status)
-    if not ends:
+def _waiting(status: Object) -> str:
+    """Its kubelet's words for a container that it tries in vain to start, such as `ImagePullBackOff: …`."""
+    statuses = (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ()))
+    for one in statuses:
+        waits = (one.get("state") or {}).get("waiting") or {}
+        if (reason := waits.get("reason")) and reason not in _BEGINNING:
+            return f"{one.get('name', '')}: {reason}: {waits.get('message') or ''}".rstrip(": ")
+    return ""
+
+
+def main_container(raw: Object) -> str:
+    """Name of the container that decides for its pod: the one that kubectl takes by default, else the first.
+
+    We set that annotation to the template's first container unless the template has it, since a webhook may
+    put another container before it.
+    """
+    found = [str(one["name"]) for one in raw["spec"].get("containers") or ()]
+    annotated = (raw["metadata"].get("annotations") or {}).get(names.ANNOTATION_MAIN)
+    return annotated if annotated in found else next(iter(found), "")
+
+
+def failed(raw: Object) -> bool:
+    """It failed, or its main container did and others run on."""
+    end = _main_end(raw)
+    return (raw.get("status") or {}).get("phase") == "Failed" or (end is not None and end["exitCode"] != 0)
+
+
+def _terminated(raw: Object, part: str) -> dict[str, Object]:
+    """How containers that have ended did so, by name."""
+    statuses = (raw.get("status") or {}).get(part) or ()
+    states = {one.get("name", str(number)): one.get("state") or {} for number, one in enumerate(statuses)}
+    return {name: state["terminated"] for name, state in states.items() if "terminated" in state}
+
+
+def _main_end(raw: Object) -> Object | None:
+    return _terminated(raw, "containerStatuses").get(main_container(raw))
+
+
+def _ends(raw: Object) -> list[Object]:
+    """How its containers ended, the one that decides first.
+
+    That is the main one. Where it never ran, it is what kept it from running: a container or an init
+    container that ended badly. A native sidecar never decides: its kubelet ends it last, however it does.
+    """
+    sidecars = {
+        one["name"] for one in raw["spec"].get("initContainers") or () if one.get("restartPolicy") == "Always"
+    }
+    inits = _terminated(raw, "initContainerStatuses")
+    others = [
+        *_terminated(raw, "containerStatuses").values(),
+        *(end for name, end in inits.items() if name not in sidecars),
+    ]
+    main = _main_end(raw)
+    return sorted(others, key=lambda end: (end is not main, end["exitCode"] == 0))
+
+
+def _exit(raw: Object) -> snap.Exit | None:
+    ends, phase = _ends(raw), (raw.get("status") or {}).get("phase")
+    if not ends or (_main_end(raw) is None and phase not in {"Succeeded", "Failed"}):
         return None
-    first = next((one for one in ends if one["exitCode"] != 0), ends[0])
-    finished = [duration.parse_time(one["finishedAt"]) for one in ends if one.get("finishedAt")]
+    first = ends[0]
     return snap.Exit(
         code=first["exitCode"],
         reason=first.get("reason") or "",
-        finished=max(finished, default=None),
-        out_of_memory=any(one.get("reason") == "OOMKilled" for one in ends),
+        finished=duration.optional_time(first.get("finishedAt")),
+        out_of_memory=first["exitCode"] != 0 and any(one.get("reason") == "OOMKilled" for one in ends),
     )
 
 
-def _words(status: Object) -> snap.Words | None:
+def _words(raw: Object) -> snap.Words | None:
     """What the library wrote as termination message. Any other program's text is no word of ours."""
-    for end in _terminated(status):
+    for end in _ends(raw):
         with contextlib.suppress(ValueError, RecursionError):
             said = json.loads(end.get("message") or "")
             if isinstance(said, dict) and said.get("spottrain") == 1:
@@ -155,7 +209,7 @@ def node(raw: Object, settings: snap.Settings) -> snap.Node:
     metadata, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
     labels = metadata.get("labels") or {}
     ready = _conditions(status).get("Ready") or {}
-    notice, deadline = _notice(raw)
+    notice, deadline = _notice(raw, settings.notice_marks)
     return snap.Node(
         name=metadata["name"],
         uid=metadata["uid"],
@@ -168,6 +222,7 @@ def node(raw: Object, settings: snap.Settings) -> snap.Node:
         provider=clouds.provider(spec.get("providerID") or ""),
         created=duration.parse_time(metadata["creationTimestamp"]),
         zone=labels.get("topology.kubernetes.io/zone", ""),
+        instance_type=labels.get("node.kubernetes.io/instance-type", ""),
         ready=ready.get("status") == "True",
         ready_since=duration.optional_time(ready.get("lastTransitionTime") or metadata["creationTimestamp"]),
         unschedulable=bool(spec.get("unschedulable")),
@@ -176,18 +231,27 @@ def node(raw: Object, settings: snap.Settings) -> snap.Node:
     )
 
 
-def _notice(raw: Object) -> tuple[str, dt.datetime | None]:
-    """Our agent's annotation, or the mark of another handler (which names no deadline)."""
-    metadata = raw["metadata"]
-    text = (metadata.get("annotations") or {}).get(names.ANNOTATION_RECLAIM)
+def _notice(raw: Object, marks: tuple[notices.Mark, ...]) -> tuple[str, dt.datetime | None]:
+    """Our agent's annotation, or the mark of another handler (few of which name a deadline)."""
+    text = (raw["metadata"].get("annotations") or {}).get(names.ANNOTATION_RECLAIM)
     if text:
         return _annotated(text)
-    taints = (raw.get("spec") or {}).get("taints") or ()
-    marks = [taint["key"] for taint in taints if taint["key"] in clouds.NOTICE_TAINT_KEYS]
-    marks += [mark.key for mark in clouds.NOTICE_LABELS if mark.on(metadata.get("labels") or {})]
-    status = raw.get("status") or {}
-    marks += [one for one in clouds.NOTICE_CONDITIONS if _true_reason(status, one)]
-    return (marks[0] if marks else ""), None
+    return notices.first(marks, signs(raw))
+
+
+def signs(raw: Object) -> notices.Signs:
+    """What a Node, as the API server gives it, carries."""
+    metadata, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
+    return notices.Signs(
+        taints={one["key"]: one.get("value") or "" for one in spec.get("taints") or ()},
+        labels=metadata.get("labels") or {},
+        annotations=metadata.get("annotations") or {},
+        conditions={
+            one["type"]: (one.get("reason") or "", one.get("message") or "")
+            for one in status.get("conditions") or ()
+            if one["status"] == "True"
+        },
+    )
 
 
 def _annotated(text: str) -> tuple[str, dt.datetime | None]:

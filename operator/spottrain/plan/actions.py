@@ -3,6 +3,7 @@
 import dataclasses
 
 from spottrain.api import conditions, status
+from spottrain.plan import snapshot as snap
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +61,7 @@ class ReportJob:
 class Overlay:
     """What a pod gets on top of the live Job's template, known when it is made. `grace` is in seconds.
 
-    `avoid` are nodes that it must not run on.
+    `avoid` are nodes that it must not run on, `resting` pools where it would rather not.
     """
 
     index: int
@@ -69,6 +70,7 @@ class Overlay:
     floor: bool
     grace: int
     avoid: tuple[str, ...] = ()
+    resting: tuple[snap.Pool, ...] = ()
     go: bool = False
 
 

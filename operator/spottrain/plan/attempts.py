@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 
 from spottrain.api import conditions, status
-from spottrain.plan import budget, grace, loss
+from spottrain.plan import budget, faults, grace, loss, storms
 from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
 
@@ -18,6 +18,8 @@ def begin(draft: drafts.Draft, cause: status.Cause, lost: loss.Member | None = N
         retry = budget.next_try(draft.snapshot, ended)
     elif cause in {status.Cause.UNPLACED, status.Cause.REPLACED}:
         retry = budget.next_placement(draft.snapshot, ended, cause)
+    elif cause is status.Cause.RECLAIMED:
+        retry = storms.next_try(draft)
     new = status.Attempt(
         number=draft.status.attempt + 1,
         id=draft.snapshot.fresh_id,
@@ -60,7 +62,7 @@ def count_reclaim(draft: drafts.Draft, lost: loss.Member) -> None:
 def record_reclaim(draft: drafts.Draft, lost: loss.Member) -> None:
     """Put one more reclaim into the status, and what is known of it."""
     snapshot = draft.snapshot
-    node = snapshot.nodes.get(lost.node)
+    node = snapshot.nodes.get(lost.node) or snapshot.gone_nodes.get(lost.node)
     reclaim = status.Reclaim(
         time=snapshot.now,
         cause=lost.verdict.cause,
@@ -68,6 +70,7 @@ def record_reclaim(draft: drafts.Draft, lost: loss.Member) -> None:
         zone=node.zone if node else "",
         capacity=str(node.capacity) if node else "unknown",
         provider=node.provider if node else "other",
+        instance_type=node.instance_type if node else "",
         index=lost.index,
         attempt=lost.pod.attempt if lost.pod else draft.status.attempt,
     )
@@ -128,18 +131,19 @@ def _settle_one(draft: drafts.Draft, attempt: status.Attempt) -> None:
             _rewrite(draft, attempt, status.Cause.RECLAIMED, evidence, pod)
             return
     deadline = attempt.start + dt.timedelta(seconds=snapshot.settings.settlement)
-    ended = {pod.index for pod in members if pod.ended}
+    ended = {pod.index for pod in members if pod.outcome}
     if snapshot.now < deadline and len(ended) < snapshot.workers:
         draft.wake_at(deadline)
         return
     count_failure(draft, attempt.detail)
+    faults.blame(draft, (pod for pod in members if pod.outcome == "Failed" and not pod.asked_to_stop))
     _rewrite(draft, attempt, status.Cause.FAILED, (attempt.reason, attempt.detail), None)
 
 
 def _late_evidence(pod: snap.Pod, snapshot: snap.Snapshot) -> tuple[str, str] | None:
     """Evidence that isn't our own deletion. A node that has just turned NotReady is enough here."""
     node = snapshot.nodes.get(pod.node)
-    if node is not None and not node.ready and not pod.ended and not snapshot.suspicion:
+    if node is not None and not node.ready and not pod.outcome and not snapshot.suspicion:
         return loss.NODE_LOST, f"node {pod.node} is not ready"
     evidence = loss.reclaim_cause(pod, snapshot)
     return None if evidence is None or evidence[0] == loss.POD_DELETED else evidence

@@ -8,7 +8,7 @@ mode has its lists; what they share is the life of the object.
 import collections.abc as cabc
 import dataclasses
 
-from spottrain.plan import actions, gang, independent, lifecycle, report, shard_report
+from spottrain.plan import actions, deadline, gang, independent, lifecycle, report, shard_report
 from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
 
@@ -26,7 +26,10 @@ POLICIES: tuple[Policy, ...] = (
     gang.start_first_attempt,
     gang.fail_when_budget_is_spent,
     gang.complete_when_all_finished,
+    deadline.fail_when_active_for_too_long,
     gang.restart_when_a_member_is_lost,
+    gang.restart_when_it_makes_no_progress,
+    gang.forgive_nodes_when_nothing_else_fits,
     gang.give_back_what_cannot_be_completed,
     gang.run_the_attempt,
 )
@@ -37,6 +40,7 @@ GO_ON: tuple[Policy, ...] = (
     gang.settle_causes,
     gang.fail_when_budget_is_spent,
     gang.complete_when_all_finished,
+    deadline.fail_when_active_for_too_long,
     gang.restart_when_a_member_is_lost,
     gang.give_back_what_cannot_be_completed,
     gang.let_what_runs_go_on,
@@ -55,6 +59,8 @@ INDEPENDENT_POLICIES: tuple[Policy, ...] = (
     independent.start,
     independent.fail_when_failures_are_too_many,
     independent.end_when_every_index_has_ended,
+    deadline.fail_when_active_for_too_long,
+    independent.forgive_nodes_when_nothing_else_fits,
     independent.run_the_indexes,
 )
 
@@ -65,6 +71,7 @@ INDEPENDENT_GO_ON: tuple[Policy, ...] = (
     lifecycle.stay_suspended,
     independent.fail_when_failures_are_too_many,
     independent.end_when_every_index_has_ended,
+    deadline.fail_when_active_for_too_long,
     independent.let_what_runs_go_on,
 )
 

@@ -11,7 +11,7 @@
 import datetime as dt
 
 from spottrain.api import conditions, status
-from spottrain.plan import attempts, loss, pods
+from spottrain.plan import attempts, deadline, ending, faults, loss, pods, progress, storms
 from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
 
@@ -21,6 +21,7 @@ def start_first_attempt(draft: drafts.Draft) -> bool:
     if draft.status.attempt > 0:
         return False
     draft.update(start=draft.snapshot.now)
+    deadline.begin(draft)
     attempts.begin(draft, status.Cause.INITIAL)
     return True
 
@@ -50,8 +51,7 @@ def _fail(draft: drafts.Draft, last: str) -> None:
     message = f"{draft.status.failures} failures, {limit} allowed" + (
         f"; the last one: {last}" if last else ""
     )
-    draft.condition(conditions.FAILED, True, conditions.TOO_MANY_FAILURES, message)
-    _end(draft, status.Phase.FAILED, conditions.TOO_MANY_FAILURES, message)
+    ending.fail(draft, conditions.TOO_MANY_FAILURES, message)
 
 
 def complete_when_all_finished(draft: drafts.Draft) -> bool:
@@ -60,9 +60,7 @@ def complete_when_all_finished(draft: drafts.Draft) -> bool:
     finished = [one for one in draft.members if one.verdict.fate is loss.Fate.FINISHED]
     if len(finished) < workers or len(finished) < len(draft.members):
         return False
-    message = f"all {workers} workers of attempt {draft.status.attempt} finished"
-    draft.condition(conditions.COMPLETE, True, conditions.ALL_WORKERS_FINISHED, message)
-    _end(draft, status.Phase.COMPLETE, conditions.ALL_WORKERS_FINISHED, message)
+    ending.complete(draft, f"all {workers} workers of attempt {draft.status.attempt} finished")
     return True
 
 
@@ -86,6 +84,15 @@ def restart_when_a_member_is_lost(draft: drafts.Draft) -> bool:
     return False
 
 
+def restart_when_it_makes_no_progress(draft: drafts.Draft) -> bool:
+    """Worker 0 has said the same step for longer than `progressTimeout`: a failure, whoever hangs."""
+    stalled = progress.stalled(draft.snapshot)
+    if stalled is None:
+        return False
+    _charge(draft, stalled)
+    return True
+
+
 def give_back_what_cannot_be_completed(draft: drafts.Draft) -> bool:
     """Some workers hold nodes while others find none: after `placementTimeout` all give way.
 
@@ -96,12 +103,30 @@ def give_back_what_cannot_be_completed(draft: drafts.Draft) -> bool:
     unplaced = _unplaced(snapshot)
     if not bound or unplaced is None or not draft.status.attempts or draft.status.attempts[-1].running:
         return False
-    limit = dt.timedelta(seconds=snapshot.placement_timeout)
-    deadline = max(pod.created for pod in snapshot.current.values()) + limit
-    if snapshot.now < deadline:
-        draft.wake_at(deadline)
+    limit = max(pod.created for pod in snapshot.current.values())
+    limit += dt.timedelta(seconds=snapshot.placement_timeout)
+    if snapshot.now < limit:
+        draft.wake_at(limit)
         return False
     attempts.begin(draft, status.Cause.UNPLACED, unplaced)
+    return True
+
+
+def forgive_nodes_when_nothing_else_fits(draft: drafts.Draft) -> bool:
+    """A worker has found no other place within `placementTimeout`: a doubtful one is better than none."""
+    snapshot = draft.snapshot
+    waiting = [pod for pod in snapshot.current.values() if not pod.node and pod.unschedulable]
+    avoided = faults.avoided(snapshot)
+    if not waiting or not avoided:
+        return False
+    limit = min(pod.created for pod in waiting) + dt.timedelta(seconds=snapshot.placement_timeout)
+    if snapshot.now < limit:
+        draft.wake_at(limit)
+        return False
+    text = f"no place but {', '.join(avoided)}, where this job failed twice: no longer avoided"
+    faults.forgive(draft)
+    verdict = loss.Verdict(loss.Fate.ALIVE, "Unplaced", text)
+    attempts.begin(draft, status.Cause.UNPLACED, loss.Member(waiting[0].index, verdict, None))
     return True
 
 
@@ -147,6 +172,7 @@ def _restart_reclaimed(draft: drafts.Draft, lost: list[loss.Member]) -> None:
         attempts.begin(draft, status.Cause.REPLACED, lost[0])
         return
     attempts.count_reclaim(draft, counted[0])
+    storms.count(draft)
     attempts.begin(draft, status.Cause.RECLAIMED, counted[0])
 
 
@@ -155,14 +181,15 @@ def _restart_failed(draft: drafts.Draft, failed: loss.Member) -> None:
     if draft.snapshot.workers > 1 and failed.verdict.cause != loss.OUT_OF_MEMORY:
         attempts.begin(draft, status.Cause.UNDETERMINED, failed)
         return
+    if failed.pod is not None and failed.verdict.cause != loss.OUT_OF_MEMORY:
+        faults.blame(draft, [failed.pod])
+    _charge(draft, failed)
+
+
+def _charge(draft: drafts.Draft, failed: loss.Member) -> None:
+    """The failure is the program's: count it, and begin anew or give up."""
     attempts.count_failure(draft, failed.verdict.detail)
     if _budget_is_spent(draft):
         _fail(draft, failed.verdict.detail)
         return
     attempts.begin(draft, status.Cause.FAILED, failed)
-
-
-def _end(draft: drafts.Draft, phase: status.Phase, reason: str, message: str) -> None:
-    """The decision, written before anything is cleaned up."""
-    draft.update(phase=phase, completion=draft.snapshot.now, next_retry=None)
-    draft.say(reason, message, warning=phase is status.Phase.FAILED)

@@ -19,7 +19,7 @@ import math
 
 from spottrain.api import conditions, indexes, spec, status
 from spottrain.api import shards as kept
-from spottrain.plan import actions, attempts, budget, loss, shard_pods
+from spottrain.plan import actions, attempts, budget, deadline, ending, faults, loss, shard_pods
 from spottrain.plan import draft as drafts
 from spottrain.plan import shards as shard
 from spottrain.plan import snapshot as snap
@@ -41,6 +41,7 @@ def start(draft: drafts.Draft) -> bool:
     if draft.status.attempt > 0:
         return False
     draft.update(start=draft.snapshot.now, shards=kept.Shards())
+    deadline.begin(draft)
     attempts.begin(draft, status.Cause.INITIAL)
     return True
 
@@ -215,6 +216,9 @@ def _count_reclaims(draft: drafts.Draft, losses: list[loss.Member]) -> None:
 def _count_failures(draft: drafts.Draft, failures: list[loss.Member]) -> None:
     if failures:
         draft.update(failures=draft.status.failures + len(failures))
+        for one in failures:
+            if one.pod is not None:
+                faults.blame(draft, [one.pod])
         draft.say(conditions.WORKER_FAILED, _who(failures), warning=True)
 
 
@@ -262,16 +266,14 @@ def end_when_every_index_has_ended(draft: drafts.Draft) -> bool:
         _fail(draft, conditions.FAILED_INDEXES, message)
         return True
     message = f"all {workers} indexes finished"
-    draft.condition(conditions.COMPLETE, True, conditions.ALL_WORKERS_FINISHED, message)
-    _end(draft, status.Phase.COMPLETE, conditions.ALL_WORKERS_FINISHED, message)
+    ending.complete(draft, message)
     return True
 
 
 def _fail(draft: drafts.Draft, reason: str, message: str) -> None:
     last = _last_failure(draft.snapshot)
     message = f"{message}; the last one: {last}" if last else message
-    draft.condition(conditions.FAILED, True, reason, message)
-    _end(draft, status.Phase.FAILED, reason, message)
+    ending.fail(draft, reason, message)
 
 
 def _last_failure(snapshot: snap.Snapshot) -> str:
@@ -284,15 +286,29 @@ def _last_failure(snapshot: snap.Snapshot) -> str:
     return ""
 
 
-def _end(draft: drafts.Draft, phase: status.Phase, reason: str, message: str) -> None:
-    """The decision, written before anything is cleaned up."""
-    draft.update(phase=phase, completion=draft.snapshot.now, next_retry=None)
-    draft.say(reason, message, warning=phase is status.Phase.FAILED)
-
-
 def keep_few_ended_pods(draft: drafts.Draft) -> bool:
     """The newest stay for their logs; 10,000 would fill every cache that watches pods."""
     shard_pods.tidy(draft)
+    return False
+
+
+def forgive_nodes_when_nothing_else_fits(draft: drafts.Draft) -> bool:
+    """An index has found no other place within `placementTimeout`: a doubtful one is better than none."""
+    snapshot, avoided = draft.snapshot, faults.avoided(draft.snapshot)
+    live = shard.places(draft).live
+    waiting = {index: pod for index, pod in live.items() if not pod.node and pod.unschedulable}
+    if not waiting or not avoided:
+        return False
+    limit = min(pod.created for pod in waiting.values())
+    limit += dt.timedelta(seconds=snapshot.placement_timeout)
+    if snapshot.now < limit:
+        draft.wake_at(limit)
+        return False
+    faults.forgive(draft)
+    ledger = shard.Ledger()
+    for index in waiting:  # what keeps a pod away from a node is in the pod
+        ledger.begin_again(index)
+    draft.update(shards=ledger.put_into(draft.status.shards or kept.Shards()))
     return False
 
 

@@ -20,7 +20,7 @@ a pod would be refused for shows later, when the old Job is gone.
 import datetime as dt
 
 from spottrain.api import conditions, names, spec, status
-from spottrain.plan import actions, attempts, pods
+from spottrain.plan import actions, attempts, deadline, pods
 from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
 
@@ -50,7 +50,9 @@ def _add_last_words(draft: drafts.Draft) -> None:
     """The end of the last failed worker's log goes into the condition once it has been read."""
     failed = conditions.find(draft.status.conditions, conditions.FAILED)
     tails = [pod for pod in draft.snapshot.pods if pod.tail]
-    if failed is None or not failed.status or not tails or LAST_WORDS in failed.message:
+    if failed is None or not failed.status or failed.reason == conditions.DEADLINE_EXCEEDED:
+        return
+    if not tails or LAST_WORDS in failed.message:
         return
     last = max(tails, key=lambda pod: (pod.attempt, -pod.index))
     message = f"{failed.message}\n{LAST_WORDS} {last.name}:\n{last.tail}"
@@ -230,6 +232,7 @@ def obey_suspend(draft: drafts.Draft) -> bool:
     was = conditions.find(draft.status.conditions, conditions.SUSPENDED)
     draft.condition(conditions.SUSPENDED, False, conditions.NOT_SUSPENDED, "it may run")
     if was is not None and was.status and draft.status.attempt > 0:
+        deadline.begin(draft)
         attempts.begin(draft, status.Cause.RESUMED)
         return True
     return False

@@ -3,7 +3,7 @@
 =========================================  ===========================================
 evidence                                   verdict
 =========================================  ===========================================
-a container was OOMKilled                  Failed, on a doomed node too
+ended badly, a container OOMKilled         Failed, on a doomed node too
 exit 0, not asked to stop                  Finished
 exit 0, asked to stop, says "finished"     Finished
 exit 0, asked to stop                      Reclaimed: saved and left, the work goes on
@@ -21,6 +21,9 @@ Evidence of a reclaim on a pod that Failed: the DisruptionTarget condition; a de
 end; a node that is lost, gone or under notice (Karpenter deletes pods without the condition); the kubelet's
 own shutdown (`Terminated`, `NodeShutdown`); a kubelet that came back to find the container gone
 (`ContainerStatusUnknown`, or exit 255 `Unknown`): its machine was restarted or replaced.
+
+One container decides for its pod (`kube/views.py` says which): whatever runs on beside it, such as a mesh's
+proxy, is ended with the pod when the attempt or the job is over.
 """
 
 import dataclasses
@@ -123,10 +126,10 @@ def classify(pod: snap.Pod, snapshot: snap.Snapshot) -> Verdict:
     """The fate of a pod of the current attempt; see the table above."""
     if pod.exit is not None and pod.exit.out_of_memory:
         return Verdict(Fate.FAILED, OUT_OF_MEMORY, f"{pod.name} was OOMKilled; raise its memory limit")
-    if pod.phase == "Succeeded":
+    if pod.outcome == "Succeeded":
         return _succeeded(pod, snapshot)
     cause = reclaim_cause(pod, snapshot)
-    if pod.phase == "Failed":
+    if pod.outcome == "Failed":
         return Verdict(Fate.RECLAIMED, *cause) if cause else _failed(pod)
     if cause is None:
         return Verdict(Fate.ALIVE)
@@ -160,12 +163,12 @@ def _node_evidence(pod: snap.Pod, snapshot: snap.Snapshot) -> tuple[str, str] | 
 def _pod_evidence(pod: snap.Pod) -> tuple[str, str] | None:
     if pod.asked_to_stop:
         return POD_DELETED, f"{pod.name} was deleted"
-    if pod.phase == "Failed" and pod.reason in _SHUTDOWN_REASONS:
+    if pod.outcome == "Failed" and pod.reason in _SHUTDOWN_REASONS:
         return NODE_SHUTDOWN, f"{pod.name}: the kubelet of {pod.node} shut down"
     lost_by_kubelet = pod.exit is not None and (
         pod.exit.reason == "ContainerStatusUnknown" or (pod.exit.code == 255 and pod.exit.reason == "Unknown")
     )
-    if pod.phase == "Failed" and lost_by_kubelet:
+    if pod.outcome == "Failed" and lost_by_kubelet:
         return NODE_RESTARTED, f"{pod.name}: node {pod.node} was restarted under it"
     return None
 

@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 
 from spottrain.api import conditions, status
-from spottrain.plan import actions, grace, loss
+from spottrain.plan import actions, faults, grace, loss, storms
 from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
 
@@ -98,6 +98,7 @@ def create_missing(draft: drafts.Draft) -> None:
     wanted = [index for index in range(snapshot.valid_spec.workers) if index not in taken]
     if wanted and not snapshot.current:
         draft.act(actions.EnsureService())  # somebody may have deleted it, and workers meet by its names
+        storms.say_which_pools_rest(draft, storms.resting(snapshot))
     for overlay in _overlays(snapshot, wanted):
         draft.act(actions.CreatePod(overlay))
 
@@ -136,7 +137,8 @@ def _overlays(snapshot: snap.Snapshot, indexes: list[int]) -> list[actions.Overl
         attempt_id=now.attempt_id,
         floor=False,
         grace=grace.grace(snapshot).seconds,
-        avoid=tuple(sorted(_shunned(snapshot) | _suspects(snapshot))),
+        avoid=tuple(sorted({*_shunned(snapshot), *_suspects(snapshot), *faults.avoided(snapshot)})),
+        resting=storms.resting(snapshot),
         go=all(pod.ended for pod in snapshot.older),
     )
     return [dataclasses.replace(common, index=index, floor=index < floor) for index in indexes]
@@ -155,8 +157,8 @@ def _suspects(snapshot: snap.Snapshot) -> set[str]:
     attempts = snapshot.status.attempts
     if not attempts or attempts[-1].cause is not status.Cause.UNDETERMINED:
         return set()
-    living = {pod.node for pod in snapshot.older if pod.node and not pod.ended}
-    ended = (*(pod for pod in snapshot.older if pod.ended), *snapshot.departed)
+    living = {pod.node for pod in snapshot.older if pod.node and not pod.outcome}
+    ended = (*(pod for pod in snapshot.older if pod.outcome), *snapshot.departed)
     heard = {pod.node for pod in ended if pod.attempt == attempts[-1].number - 1}
     return living - heard
 

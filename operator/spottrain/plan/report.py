@@ -1,9 +1,10 @@
 """What is said of the job as it stands: phase, counts, conditions, and their mirror in our Job."""
 
 import dataclasses
+import datetime as dt
 
 from spottrain.api import clouds, conditions, duration, status
-from spottrain.plan import actions
+from spottrain.plan import actions, faults, progress, storms
 from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
 
@@ -40,7 +41,7 @@ def _count_workers(draft: drafts.Draft) -> None:
             running=len(running),
             on_demand=len(on_demand),
             spot=len(spot),
-            succeeded=sum(pod.phase == "Succeeded" for pod in current),
+            succeeded=sum(pod.outcome == "Succeeded" for pod in current),
         ),
         step=max(said, default=draft.status.step),
     )
@@ -87,7 +88,9 @@ def _running_condition(draft: drafts.Draft) -> None:
         draft.condition(conditions.RUNNING, None, conditions.CONTROL_PLANE_SUSPECT, snapshot.suspicion)
         return
     if _all_run(now):
-        draft.condition(conditions.RUNNING, True, conditions.ALL_WORKERS_RUN, "all workers run")
+        problem = progress.problem(snapshot)
+        blind = f"; progress cannot be read, so it is not watched: {problem}" if problem else ""
+        draft.condition(conditions.RUNNING, True, conditions.ALL_WORKERS_RUN, f"all workers run{blind}")
         return
     count = f"{now.workers.running} of {now.workers.desired} workers run"
     if snapshot.refusal is not None and not snapshot.refusal.permanent:
@@ -101,14 +104,46 @@ def _running_condition(draft: drafts.Draft) -> None:
         message = f"{count}; no other is made until the spec is mended: {snapshot.refused}"
         draft.condition(conditions.RUNNING, False, conditions.SPEC_REFUSED, message)
     elif now.next_retry is not None and snapshot.now < now.next_retry:
-        draft.condition(conditions.RUNNING, False, conditions.BACKING_OFF, _why_later(now))
+        storm = bool(now.attempts) and now.attempts[-1].cause is status.Cause.RECLAIMED
+        reason = conditions.RECLAIM_STORM if storm else conditions.BACKING_OFF
+        draft.condition(conditions.RUNNING, False, reason, _why_later(now))
     elif any(not pod.ended for pod in snapshot.older) and not _just_begun(draft):
         message = f"{count}; workers of the attempt before are still ending"
         draft.condition(conditions.RUNNING, False, conditions.WAITING_FOR_PREDECESSORS, message)
     else:
-        texts = sorted({pod.unschedulable for pod in snapshot.current.values() if pod.unschedulable})
-        message = "; ".join([count, *texts[:1]])
-        draft.condition(conditions.RUNNING, False, conditions.WAITING_FOR_WORKERS, message)
+        reason, texts = _what_is_missing(draft)
+        draft.condition(conditions.RUNNING, False, reason, "; ".join([count, *texts]))
+
+
+SLOW_START = dt.timedelta(minutes=3)
+"""An image of some GB takes that long; a volume that another node still holds takes longer."""
+
+
+def _what_is_missing(draft: drafts.Draft) -> tuple[str, list[str]]:
+    """Why some workers don't run yet: a reason, and what is known of it."""
+    snapshot = draft.snapshot
+    pods = [pod for _, pod in sorted(snapshot.current.items()) if not pod.ended and pod.deleting is None]
+    stuck = next((pod for pod in pods if pod.waiting), None)
+    if stuck is not None:
+        return conditions.CANNOT_START, [f"{stuck.name} on node {stuck.node}: {stuck.waiting}"]
+    texts = sorted({pod.unschedulable for pod in pods if pod.unschedulable})[:1]
+    avoided = faults.avoided(snapshot)
+    if texts and avoided:
+        texts.append(f"kept off {', '.join(avoided)}, where this job failed twice")
+    return conditions.WAITING_FOR_WORKERS, texts or _slow_start(draft, pods)
+
+
+def _slow_start(draft: drafts.Draft, pods: list[snap.Pod]) -> list[str]:
+    """A volume that can't be mounted shows in the pod's Events alone: say where to look."""
+    starting = [pod for pod in pods if pod.bound is not None and not pod.running and not pod.outcome]
+    for pod in starting:
+        due = (pod.bound or draft.snapshot.now) + SLOW_START
+        if draft.snapshot.now >= due:
+            begun = duration.format_time(pod.bound or due)
+            text = f"{pod.name} has been starting on node {pod.node} since {begun}"
+            return [f"{text}: `kubectl describe pod {pod.name}` says what its kubelet waits for"]
+        draft.wake_at(due)
+    return []
 
 
 def _namespace_ends(snapshot: snap.Snapshot) -> bool:
@@ -117,6 +152,8 @@ def _namespace_ends(snapshot: snap.Snapshot) -> bool:
 
 def _why_later(now: status.Status) -> str:
     moment = duration.format_time(now.next_retry) if now.next_retry else ""
+    if now.attempts and now.attempts[-1].cause is status.Cause.RECLAIMED:
+        return f"{storms.sentence(now)}; next try at {moment}"
     if now.attempts and now.attempts[-1].cause is status.Cause.UNPLACED:
         return f"its workers could not all be placed and gave their nodes back; next try at {moment}"
     if now.attempts and now.attempts[-1].cause is status.Cause.REPLACED:

@@ -5,7 +5,7 @@ import dataclasses
 import datetime as dt
 import functools
 
-from spottrain.api import clouds
+from spottrain.api import clouds, notices
 from spottrain.api import spec as specs
 from spottrain.api import status as statuses
 
@@ -32,6 +32,7 @@ class Settings:
     backoff_limit: float = 600.0
     spot_marks: tuple[clouds.Mark, ...] = ()
     on_demand_marks: tuple[clouds.Mark, ...] = ()
+    notice_marks: tuple[notices.Mark, ...] = notices.BUILT_IN
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Words:
 
 @dataclasses.dataclass(frozen=True)
 class Exit:
-    """How a pod's containers ended: the first bad one's code and reason, and when the last one ended."""
+    """How the container that decides ended. `out_of_memory`: it failed, and some container was OOMKilled."""
 
     code: int
     reason: str
@@ -64,6 +65,7 @@ class Pod:
     created: dt.datetime
     bound: dt.datetime | None = None
     node: str = ""
+    ip: str = ""
     phase: str = "Pending"
     running: bool = False
     deleting: dt.datetime | None = None
@@ -76,13 +78,25 @@ class Pod:
     unschedulable: str = ""
     floor: bool = False
     """It was made for the on-demand floor."""
+    waiting: str = ""
+    """Why its kubelet can't start a container: a missing Secret, an image that can't be pulled."""
     tail: str = ""
     """The last lines of its log, read when it failed."""
 
     @property
     def ended(self) -> bool:
-        """Its containers have ended for good."""
+        """All its containers have ended for good: it holds no place any more."""
         return self.phase in {"Succeeded", "Failed"}
+
+    @property
+    def outcome(self) -> str:
+        """Succeeded or Failed once its main container has ended, though others may run on; empty before.
+
+        A pod's own reason (`DeadlineExceeded`, `Terminated`) is its kubelet's: what exits 0 then was stopped.
+        """
+        if self.exit is None or self.phase == "Succeeded":
+            return self.phase if self.ended else ""
+        return "Failed" if self.exit.code or self.reason else "Succeeded"
 
     @property
     def asked_to_stop(self) -> bool:
@@ -93,6 +107,33 @@ class Pod:
             return False
         finished = self.exit.finished if self.exit else None
         return finished is None or self.deleting - dt.timedelta(seconds=self.grace) <= finished
+
+
+@dataclasses.dataclass(frozen=True)
+class Pool:
+    """Machines that a cloud gives and takes alike. Empty parts are not known."""
+
+    capacity: clouds.Capacity
+    zone: str
+    instance_type: str
+
+    @property
+    def named(self) -> bool:
+        """It can be told from others by the labels of its nodes."""
+        return bool(self.zone or self.instance_type)
+
+    def __str__(self) -> str:
+        """For people."""
+        return " ".join(part for part in (self.capacity, self.instance_type, self.zone) if part)
+
+
+@dataclasses.dataclass(frozen=True)
+class Loss:
+    """A machine of a pool was taken away, from whichever job."""
+
+    pool: Pool
+    node: str
+    time: dt.datetime
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,6 +150,7 @@ class Node:
     provider: str
     created: dt.datetime | None = None
     zone: str = ""
+    instance_type: str = ""
     watched: bool = False
     silent: bool = False
     ready: bool = True
@@ -147,6 +189,20 @@ class Job:
 
 
 @dataclasses.dataclass(frozen=True)
+class Progress:
+    """What worker 0 of an attempt says of itself.
+
+    `still` is how many seconds the first and the last answer with this step lie apart; `problem` says why the
+    last try came to nothing.
+    """
+
+    attempt_id: str
+    step: int | None
+    still: float
+    problem: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
 class Refusal:
     """The API server's own words for a create that it refused, and for which generation of the spec."""
 
@@ -181,6 +237,12 @@ class Snapshot:
     tried: str = ""
     """The template's digest that the API server would take, when it was last asked."""
     departed: tuple[Pod, ...] = ()
+    losses: tuple[Loss, ...] = ()
+    """Machines that were lately taken from any job, as far back as this process remembers: a help as well."""
+    gone_nodes: cabc.Mapping[str, Node] = dataclasses.field(default_factory=dict)
+    """What the machines of its pods were that are gone, as far as this process remembers."""
+    progress: Progress | None = None
+    """Only where `spec.progressTimeout` asks for it."""
     leftover: tuple[Pod, ...] = ()
     """Pods under our labels that have not ended and were made by another Job: one that is deleted."""
     deleting: bool = False

@@ -36,14 +36,15 @@ def render(mold: Mold, overlay: actions.Overlay) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": _metadata(mold, overlay, template.get("metadata") or {}),
+        "metadata": _metadata(mold, overlay, template),
         "spec": _spec(mold, overlay, template["spec"]),
     }
 
 
-def _metadata(mold: Mold, overlay: actions.Overlay, given: dict[str, Any]) -> dict[str, Any]:
-    job = mold.job.name
+def _metadata(mold: Mold, overlay: actions.Overlay, template: dict[str, Any]) -> dict[str, Any]:
+    job, given = mold.job.name, template.get("metadata") or {}
     annotations = {
+        names.ANNOTATION_MAIN: template["spec"]["containers"][0]["name"],
         **(given.get("annotations") or {}),
         **KEEP_AUTOSCALERS_OFF,
         names.COMPLETION_INDEX: str(overlay.index),

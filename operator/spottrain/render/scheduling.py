@@ -11,6 +11,9 @@ from spottrain.plan import snapshot as snap
 ZONE = "topology.kubernetes.io/zone"
 SPOT_WEIGHT = 80
 PACK_WEIGHT = 50
+REST_WEIGHT = 100
+"""Each way of not being in a pool that rests outweighs being spot: on-demand is preferred to that pool."""
+INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 NODE_FAULTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 GPU_TAINT = "nvidia.com/gpu"
 
@@ -54,7 +57,8 @@ def affinity(given: Object, overlay: actions.Overlay, settings: snap.Settings) -
     if terms:
         node[required] = {"nodeSelectorTerms": terms}
     if not overlay.floor:
-        node[preferred] = [*(node.get(preferred) or ()), *_spot_preferences(settings)]
+        ours = [*_spot_preferences(settings), *_rest_preferences(overlay.resting, settings)]
+        node[preferred] = [*(node.get(preferred) or ()), *ours]
     return {**given, "nodeAffinity": node} if node else dict(given)
 
 
@@ -84,12 +88,8 @@ def on_demand_terms(settings: snap.Settings) -> list[Object]:
     """Nodes that fill a floor: a term per way of knowing, marked so or unmarked where all spot is marked."""
     marks = (*settings.on_demand_marks, *clouds.ON_DEMAND_MARKS, *clouds.NOT_SPOT_MARKS)
     terms = [_expressions(_in(key, values)) for key, values in _by_key(marks).items()]
-    not_spot = [
-        {"key": mark.key, "operator": "NotIn", "values": list(mark.values)}
-        for mark in (*settings.spot_marks, *clouds.SPOT_MARKS)
-    ]
     terms += [
-        _expressions({"key": key, "operator": "Exists"}, *not_spot)
+        _expressions({"key": key, "operator": "Exists"}, *_not_spot(settings))
         for key in ("cloud.google.com/gke-nodepool", "kubernetes.azure.com/cluster")
     ]
     return terms
@@ -100,6 +100,26 @@ def _spot_preferences(settings: snap.Settings) -> list[Object]:
     return [
         {"weight": SPOT_WEIGHT, "preference": _expressions(_in(key, values))}
         for key, values in by_key.items()
+    ]
+
+
+def _rest_preferences(resting: tuple[snap.Pool, ...], settings: snap.Settings) -> list[Object]:
+    """Not in that zone, not of that type, or not spot: a node in the pool gets none of the three."""
+    terms: list[list[Object]] = []
+    for pool in resting:
+        labels = {ZONE: pool.zone, INSTANCE_TYPE: pool.instance_type}
+        terms += [
+            [{"key": key, "operator": "NotIn", "values": [value]}] for key, value in labels.items() if value
+        ]
+    if terms:
+        terms.append(_not_spot(settings))
+    return [{"weight": REST_WEIGHT, "preference": _expressions(*one)} for one in terms]
+
+
+def _not_spot(settings: snap.Settings) -> list[Object]:
+    return [
+        {"key": mark.key, "operator": "NotIn", "values": list(mark.values)}
+        for mark in (*settings.spot_marks, *clouds.SPOT_MARKS)
     ]
 
 

@@ -27,7 +27,7 @@ from typing import Any, Protocol, Self
 
 from spottrain import errors
 from spottrain.checkpoint import layout, location
-from spottrain.train import pace, peers, restore, saver, settings, signals, termination, watchdog
+from spottrain.train import pace, peers, progress, restore, saver, settings, signals, termination, watchdog
 from spottrain.train.agreement import Agreement
 from spottrain.train.clock import Clock, SystemClock
 from spottrain.train.log import Log
@@ -68,6 +68,7 @@ class Run:
             give_up=self._give_up,
         )
         self._pacer = pace.Pacer(fixed=told.interval, nodes=told.workers, exposure=0.0, interruptions=0)
+        self._progress = progress.Progress(told.attempt_id, self._log)
         self._saver: saver.Saver | None = None
         self._tracked: Tracked | None = None
         self._resumed_from: int | None = None
@@ -187,6 +188,8 @@ class Run:
         try:
             self._watchdog.start()
             self._peers = peers.connect(self._env, workers=self._told.workers)
+            if self._told.progress_port is not None and self._peers.rank == 0:
+                self._progress.serve(self._told.progress_port)
         except BaseException:
             self._close()
             raise
@@ -285,7 +288,7 @@ class Run:
         self._pacer.step_done(self._clock.monotonic())
         if self._step is None:
             self._log.info("first-step", f"first step {step} after restore", step=step, rank=self.rank)
-        self._step = step
+        self._step = self._progress.step = step
 
     def _confer(self, step: int) -> Agreement:
         if self._saver is not None and (verdict := self._saver.collect()) is not None:
@@ -353,6 +356,7 @@ class Run:
         return self._saver
 
     def _close(self) -> None:
+        self._progress.close()
         if self._stopping and not self._complete:
             self._signal.ignore()
         else:

@@ -36,6 +36,7 @@ class Settings:
     go_file: Path | None = None
     termination_log: Path | None = None
     scratch: Path | None = None
+    progress_port: int | None = None
     in_cluster: bool = False
 
     def claimant(self, drawn_id: str) -> claim.Claimant:
@@ -110,6 +111,7 @@ def read(env: Mapping[str, str], arguments: Arguments) -> Settings:
         go_file=Path(go_file) if go_file else None,
         termination_log=_termination_log(source),
         scratch=Path(env["SPOTTRAIN_SCRATCH"]) if env.get("SPOTTRAIN_SCRATCH") else None,
+        progress_port=int(source.number("SPOTTRAIN_PROGRESS_PORT", None, 0, least=0)) or None,
         in_cluster=source.in_cluster,
     )
 

@@ -35,6 +35,7 @@ ATTEMPTS = st.builds(
     index=st.none() | st.integers(0),
     running=st.none() | TIMES,
     end=st.none() | TIMES,
+    more=st.just(()) | st.just((("place", {"zone": "a"}), ("savedStep", 7))),
 )
 STATUSES = st.builds(
     status.Status,
@@ -47,6 +48,9 @@ STATUSES = st.builds(
     start=st.none() | TIMES,
     completion=st.none() | TIMES,
     next_retry=st.none() | TIMES,
+    active_since=st.none() | TIMES,
+    storm=st.builds(status.Storm, reclaims=st.integers(0), step=st.none() | st.integers(0)),
+    failed_nodes=st.lists(st.builds(status.FailedNode, time=TIMES), max_size=3).map(tuple),
     last_reclaim=st.none() | st.builds(status.Reclaim, time=TIMES),
 )
 

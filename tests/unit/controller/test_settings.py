@@ -36,6 +36,8 @@ def test_labels_become_marks() -> None:
     [
         ("--on-demand-labels=pool", '"pool" is not a label; write key=value'),
         ("--node-loss-seconds=-1", "-1 is negative; give a number of seconds"),
+        ("--notice-marks=gone", '"gone" marks no node; write taint:KEY, label:KEY=VALUE,'),
+        ("--notice-marks=-taint:x", '"taint:x" is not built in, so it cannot be taken away'),
         ("--http-port=x", "invalid literal"),
     ],
 )

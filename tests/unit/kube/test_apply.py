@@ -401,3 +401,26 @@ def test_what_a_dry_run_of_an_edited_job_tells(
         assert [(how, "name" in metadata) for how, metadata in asked] == [("All", False)]
 
     play(Tried(), story)
+
+
+def test_fields_of_a_newer_version_are_left_alone_and_ours_that_are_gone_are_removed() -> None:
+    """It was taken back; what it wrote is there again when it comes once more."""
+    bodies: list[Object] = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        bodies.append(await request.json())
+        return web.json_response({"metadata": {}})
+
+    async def body() -> None:
+        async with local.server(answer) as client:
+            applier = apply.Applier(
+                client, test_observe.world(client), apply.Sinks(lambda _: None, lambda _: None)
+            )
+            old = status.Status(next_retry=MOMENT)
+            raw = {**RAW, "status": {**status.render(old), "pools": [{"name": "a"}]}}
+            snapshot = dataclasses.replace(virtual.Cluster().snapshot(), status=old)
+            await applier.write_status(raw, snapshot, status.Status())
+
+    local.run(body())
+    assert "pools" not in bodies[0]["status"]
+    assert bodies[0]["status"]["nextRetryTime"] is None

@@ -89,6 +89,32 @@ def test_pods_of_another_owner_are_not_the_jobs() -> None:
     assert pods.present(KEY, "j2") == ()
 
 
+async def _nothing(_: web.Request) -> web.StreamResponse:
+    return local.refused(404)
+
+
+def test_what_a_machine_was_is_still_known_when_it_is_gone() -> None:
+    async def body() -> None:
+        async with local.server(_nothing) as client:
+            one = world(client)
+            labelled = node("n1")
+            labelled["metadata"]["labels"] = {"topology.kubernetes.io/zone": "zone-a"}
+            one.nodes.put(labelled, gone=False)
+            one.nodes.put(labelled, gone=True)
+            one.pods.put(pod(1), gone=False)
+            raw = {"metadata": {"namespace": "t", "name": "tr", "uid": "u"}}
+            assert one.snapshot(raw, moment()).gone_nodes == {}, "another Job's pods are not asked for"
+            batch = {
+                "metadata": {"namespace": "t", "name": "tr", "uid": "j1", "resourceVersion": "1"},
+                "spec": {},
+            }
+            one.job_caches[0].learn(batch)
+            found = one.snapshot(raw, moment())
+            assert {name: one.zone for name, one in found.gone_nodes.items()} == {"n1": "zone-a"}
+
+    local.run(body())
+
+
 def test_departed_pods_are_kept_for_two_attempts_only() -> None:
     pods = observe.Pods()
     for attempt in range(1, 30):

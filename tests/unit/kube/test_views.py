@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from spottrain.kube import views
 from spottrain.plan import snapshot as snap
 
@@ -72,6 +74,102 @@ def test_oom_in_any_container_is_seen() -> None:
     assert view.exit is not None
     assert view.exit.out_of_memory
     assert view.exit.code == 1
+
+
+def running_beside(main: dict[str, Any], *, phase: str = "Running", **metadata: Any) -> dict[str, Any]:
+    """A worker with a mesh's proxy, which a webhook has put first, and a native sidecar."""
+    proxy = {"name": "proxy", "state": {"running": {}}}
+    raw = pod(
+        {"phase": phase, "containerStatuses": [proxy, {"name": "trainer", "state": main}]},
+        annotations={"kubectl.kubernetes.io/default-container": "trainer"},
+        **metadata,
+    )
+    raw["spec"]["containers"] = [{"name": "proxy"}, {"name": "trainer"}]
+    raw["spec"]["initContainers"] = [{"name": "sync", "restartPolicy": "Always"}, {"name": "setup"}]
+    return raw
+
+
+def terminated(code: int, reason: str = "Error", message: str = "") -> dict[str, Any]:
+    return {
+        "terminated": {
+            "exitCode": code,
+            "reason": reason,
+            "message": message,
+            "finishedAt": "2026-01-01T00:10:00Z",
+        }
+    }
+
+
+@pytest.mark.parametrize(("code", "outcome"), [(0, "Succeeded"), (1, "Failed")])
+def test_the_main_containers_end_decides_though_a_proxy_runs_on(code: int, outcome: str) -> None:
+    view = views.pod(running_beside(terminated(code)))
+    assert (view.outcome, view.running, view.ended) == (outcome, False, False)
+    assert view.exit is not None
+    assert view.exit.code == code
+
+
+def test_while_the_main_container_runs_so_does_its_worker() -> None:
+    view = views.pod(running_beside({"running": {}}))
+    assert (view.outcome, view.running, view.exit) == ("", True, None)
+
+
+def test_the_proxys_end_is_not_the_workers() -> None:
+    raw = running_beside({"running": {}})
+    raw["status"]["containerStatuses"][0]["state"] = terminated(1)
+    assert views.pod(raw).outcome == ""
+
+
+def test_a_failed_helper_does_not_undo_that_the_main_container_finished() -> None:
+    raw = running_beside(terminated(0, "Completed"), phase="Failed")
+    raw["status"]["containerStatuses"][0]["state"] = terminated(137)
+    assert views.pod(raw).outcome == "Succeeded"
+
+
+def test_exit_0_in_a_pod_that_its_kubelet_stopped_is_no_success() -> None:
+    raw = running_beside(terminated(0, "Completed"), phase="Failed")
+    raw["status"]["reason"] = "DeadlineExceeded"
+    assert views.pod(raw).outcome == "Failed"
+
+
+def test_a_native_sidecars_end_is_never_the_reason() -> None:
+    raw = running_beside({"waiting": {}}, phase="Failed")
+    raw["status"]["initContainerStatuses"] = [
+        {"name": "sync", "state": terminated(137, "OOMKilled")},
+        {"name": "setup", "state": terminated(3)},
+    ]
+    view = views.pod(raw)
+    assert view.exit is not None
+    assert (view.exit.code, view.exit.out_of_memory) == (3, False)
+
+
+def test_without_an_annotation_the_first_container_decides() -> None:
+    raw = running_beside(terminated(0))
+    raw["metadata"]["annotations"] = {"kubectl.kubernetes.io/default-container": "no such one"}
+    assert views.main_container(raw) == "proxy"
+
+
+def test_the_last_word_is_the_main_containers() -> None:
+    raw = running_beside(terminated(75, message='{"spottrain": 1, "state": "preempted", "step": 40}'))
+    raw["status"]["containerStatuses"][0]["state"] = terminated(0, message='{"spottrain": 1, "state": "x"}')
+    assert views.pod(raw).said == snap.Words("preempted", 40)
+
+
+@pytest.mark.parametrize(
+    ("waits", "text"),
+    [
+        (
+            {"reason": "CreateContainerConfigError", "message": 'secret "s3" not found'},
+            'trainer: CreateContainerConfigError: secret "s3" not found',
+        ),
+        ({"reason": "ImagePullBackOff"}, "trainer: ImagePullBackOff"),
+        ({"reason": "ContainerCreating"}, ""),
+        ({"reason": "PodInitializing"}, ""),
+        ({}, ""),
+    ],
+)
+def test_a_container_that_waits_in_vain_says_why(waits: dict[str, str], text: str) -> None:
+    waiting = {"name": "trainer", "state": {"waiting": waits}}
+    assert views.pod(pod({"phase": "Pending", "containerStatuses": [waiting]})).waiting == text
 
 
 def test_a_foreign_pod_under_our_label_is_no_worker() -> None:

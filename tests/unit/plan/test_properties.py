@@ -7,8 +7,9 @@ import hypothesis
 from hypothesis import stateful
 from hypothesis import strategies as st
 
-from spottrain.api import spec, status
+from spottrain.api import clouds, spec, status
 from spottrain.plan import decide
+from spottrain.plan import snapshot as snap
 from tests.unit.plan import virtual
 
 WORKERS = 3
@@ -19,7 +20,7 @@ class GangLife(stateful.RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.wishes = virtual.wishes(max_failures=2, spot=spec.Spot(floor=1))
+        self.wishes = virtual.wishes(max_failures=2, spot=spec.Spot(floor=1), progress_timeout=600.0)
         self.cluster = virtual.Cluster(self.wishes)
         self.crashes = 0
 
@@ -72,6 +73,30 @@ class GangLife(stateful.RuleBasedStateMachine):
             pod = self.cluster.pods[name]
             self.crashes += code != 0 and not pod.asked_to_stop
             self.cluster.end(name, code)
+
+    @stateful.rule(data=st.data(), code=st.sampled_from([0, 1]))
+    def a_main_container_ends_beside_its_proxy(self, data: st.DataObject, code: int) -> None:
+        names = sorted(one.name for one in self.cluster.pods.values() if one.running)
+        if names:
+            name = data.draw(st.sampled_from(names))
+            self.crashes += code != 0 and not self.cluster.pods[name].asked_to_stop
+            self.cluster.finish_main(name, code)
+
+    @stateful.rule(still=st.sampled_from([0.0, 599.0, 601.0]), problem=st.sampled_from(["", "no answer"]))
+    def worker_0_is_asked_for_its_step(self, still: float, problem: str) -> None:
+        self.crashes += still > 600
+        self.cluster.progress = snap.Progress(self.cluster.status.attempt_id, 7, still, problem)
+
+    @stateful.rule(data=st.data())
+    def a_container_cannot_be_made(self, data: st.DataObject) -> None:
+        name = self._pick(data, ("Pending",))
+        if name:
+            self.cluster.cannot_start(name, "trainer: ImagePullBackOff")
+
+    @stateful.rule(nodes=st.sets(st.sampled_from(["a", "b", "c", "d"])))
+    def other_jobs_lose_machines(self, nodes: set[str]) -> None:
+        pool = snap.Pool(clouds.Capacity.SPOT, "zone-a", "g5")
+        self.cluster.losses = tuple(snap.Loss(pool, node, self.cluster.now) for node in sorted(nodes))
 
     @stateful.rule(data=st.data())
     def a_pod_object_vanishes(self, data: st.DataObject) -> None:
@@ -161,7 +186,7 @@ class GangLife(stateful.RuleBasedStateMachine):
             ends = {
                 (pod.attempt, pod.index)
                 for pod in [*self.cluster.pods.values(), *self.cluster.departed]
-                if pod.phase == "Succeeded"
+                if pod.outcome == "Succeeded"
             }
             attempt = self.cluster.status.attempt
             assert {(attempt, index) for index in range(WORKERS)} <= ends

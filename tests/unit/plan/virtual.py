@@ -54,6 +54,8 @@ class Cluster:
         self.events: list[actions.Event] = []
         self.done: list[actions.Action] = []
         self.wake: float | None = None
+        self.progress: snap.Progress | None = None
+        self.losses: tuple[snap.Loss, ...] = ()
         self.words_wait = False
         """What decides nothing is not written into the status."""
         self.deleted = False
@@ -91,6 +93,8 @@ class Cluster:
             settings=self.settings,
             refusal=self.refusal,
             tried=self.tried,
+            losses=self.losses,
+            progress=self.progress,
         )
 
     def _seen(self, node: snap.Node) -> snap.Node:
@@ -261,7 +265,7 @@ class Cluster:
         self._change(name, bound=moment)
 
     def run(self, name: str) -> None:
-        self._change(name, phase="Running", running=True)
+        self._change(name, phase="Running", running=True, ip="10.0.0.1")
 
     def run_all(self) -> None:
         """Every pending pod of the current attempt is bound (floor first to `od`) and runs."""
@@ -293,6 +297,16 @@ class Cluster:
         )
         if self.pods[name].deleting is not None:
             self.remove(name)
+
+    def cannot_start(self, name: str, words: str) -> None:
+        """Its kubelet tries in vain to start a container."""
+        self._change(name, waiting=words)
+
+    def finish_main(self, name: str, code: int) -> None:
+        """Its main container ends, and a mesh's proxy beside it runs on."""
+        self._change(
+            name, running=False, exit=snap.Exit(code, "Completed" if code == 0 else "Error", self.now)
+        )
 
     def evict(self, name: str, reason: str = "EvictionByEvictionAPI") -> None:
         """The Eviction API, or another disruption."""

@@ -15,11 +15,16 @@ def rendered(
     *,
     spot: spec.Spot | None = None,
     settings: snap.Settings | None = None,
+    progress_timeout: float | None = None,
     **overlay: Any,
 ) -> dict[str, Any]:
     whole = {"spec": {"containers": [{"name": "c", "image": "i"}], **(template or {})}}
     wishes = spec.Spec(
-        workers=3, template=whole, checkpoint=spec.Checkpoint("s3://b/p"), spot=spot or spec.Spot()
+        workers=3,
+        template=whole,
+        checkpoint=spec.Checkpoint("s3://b/p"),
+        spot=spot or spec.Spot(),
+        progress_timeout=progress_timeout,
     )
     mold = pod.Mold(JOB, wishes, "j1", whole, settings or snap.Settings())
     base: dict[str, Any] = {"index": 1, "attempt": 2, "attempt_id": "abc", "floor": False, "grace": 28}
@@ -97,6 +102,12 @@ def test_torchrun_starts_a_process_for_each_gpu_of_its_container() -> None:
     ):
         container = {"name": "c", "image": "i", "resources": resources}
         assert environment(rendered({"containers": [container]})).get("PET_NPROC_PER_NODE") == processes
+
+
+def test_only_worker_0_of_a_job_that_is_watched_is_told_where_to_tell_its_step() -> None:
+    for timeout, index, port in ((600.0, 0, "29580"), (600.0, 1, None), (None, 0, None)):
+        env = environment(rendered(progress_timeout=timeout, index=index))
+        assert env.get("SPOTTRAIN_PROGRESS_PORT") == port
 
 
 def test_torchruns_agent_leaves_its_workers_the_whole_grace() -> None:
@@ -219,3 +230,31 @@ def test_the_template_itself_is_left_as_it_was() -> None:
 
 def test_go_is_there_from_the_start_when_nobody_came_before() -> None:
     assert rendered(go=True)["metadata"]["annotations"]["spottrain.dev/go"] == "abc"
+
+
+def test_the_templates_first_container_is_marked_as_the_one_that_decides() -> None:
+    """A webhook may put another one before it; what the template says itself stands."""
+    assert rendered()["metadata"]["annotations"]["kubectl.kubernetes.io/default-container"] == "c"
+
+
+def test_a_pool_that_rests_is_less_wanted_than_any_other_place() -> None:
+    """A node in it gets none of three terms; each of them outweighs that it is spot."""
+    pool = snap.Pool(clouds.Capacity.SPOT, "zone-a", "g5.xlarge")
+    node = rendered(resting=(pool,))["spec"]["affinity"]["nodeAffinity"]
+    heavy = [
+        one["preference"]["matchExpressions"]
+        for one in node["preferredDuringSchedulingIgnoredDuringExecution"]
+        if one["weight"] > scheduling.SPOT_WEIGHT
+    ]
+    assert heavy[:2] == [
+        [{"key": "topology.kubernetes.io/zone", "operator": "NotIn", "values": ["zone-a"]}],
+        [{"key": "node.kubernetes.io/instance-type", "operator": "NotIn", "values": ["g5.xlarge"]}],
+    ]
+    assert {"key": "karpenter.sh/capacity-type", "operator": "NotIn", "values": ["spot"]} in heavy[2]
+    assert "requiredDuringSchedulingIgnoredDuringExecution" not in node
+
+
+def test_a_floor_worker_has_no_preference_among_pools() -> None:
+    pool = snap.Pool(clouds.Capacity.SPOT, "zone-a", "g5.xlarge")
+    node = rendered(resting=(pool,), floor=True)["spec"]["affinity"]["nodeAffinity"]
+    assert "preferredDuringSchedulingIgnoredDuringExecution" not in node

@@ -1,0 +1,70 @@
+"""Brakes on reclaims: for a job that is reclaimed faster than it makes progress, and for pools.
+
+A reclaim costs no waiting, and the twentieth in a row no more than the first. But a job that is taken down
+again and again before it has done anything pays for machines and gets nothing. So reclaims *without progress*
+are counted while they follow each other; past `FREE` of them the next attempt waits, longer each time. An
+attempt that ran for `PROGRESS`, or a step that moved since the reclaim before, sets the count back.
+
+A pool (capacity, zone, instance type) that has just lost several machines is short of capacity: for a while
+new workers would rather go anywhere else. That is a preference, so it never keeps a worker from running; and
+it rests on what this operator remembers of all jobs, so a restart forgets a part of it, which does no harm.
+"""
+
+import datetime as dt
+
+from spottrain.api import clouds, conditions, status
+from spottrain.plan import budget
+from spottrain.plan import draft as drafts
+from spottrain.plan import snapshot as snap
+
+FREE = 20
+PROGRESS = dt.timedelta(minutes=2)
+FIRST_WAIT = 30.0
+
+SEVERAL = 3
+REST = dt.timedelta(minutes=10)
+MOST_RESTING = 4
+
+
+def count(draft: drafts.Draft) -> None:
+    """The attempt under way is being reclaimed: note whether there was progress since the reclaim before."""
+    now, storm = draft.status, draft.status.storm
+    running = now.attempts[-1].running if now.attempts else None
+    useful = running is not None and draft.snapshot.now - running >= PROGRESS
+    moved = now.step is not None and (storm.step is None or now.step > storm.step)
+    reclaims = 0 if useful or moved else storm.reclaims + 1
+    draft.update(storm=status.Storm(reclaims, now.step))
+
+
+def next_try(draft: drafts.Draft) -> dt.datetime | None:
+    """When the attempt after a reclaim may start; None for at once, as it is but for a storm."""
+    reclaims = draft.status.storm.reclaims
+    if reclaims <= FREE:
+        return None
+    moment = budget.jittered(draft.snapshot, FIRST_WAIT, reclaims - FREE - 1)
+    message = f"{sentence(draft.status)}: the next attempt waits"
+    draft.say(conditions.RECLAIM_STORM, message, warning=True)
+    return moment
+
+
+def sentence(now: status.Status) -> str:
+    """What the storm is, for people."""
+    return f"reclaimed {now.storm.reclaims} times in a row before it made progress"
+
+
+def resting(snapshot: snap.Snapshot) -> tuple[snap.Pool, ...]:
+    """The spot pools that have just lost several machines, the one with the newest loss first."""
+    recent = [one for one in snapshot.losses if snapshot.now - one.time < REST]
+    newest: dict[snap.Pool, dt.datetime] = {}
+    for pool in {one.pool for one in recent if one.pool.capacity is clouds.Capacity.SPOT and one.pool.named}:
+        lost = [one for one in recent if one.pool == pool]
+        if len({one.node for one in lost}) >= SEVERAL:
+            newest[pool] = max(one.time for one in lost)
+    return tuple(sorted(newest, key=lambda pool: newest[pool], reverse=True)[:MOST_RESTING])
+
+
+def say_which_pools_rest(draft: drafts.Draft, pools: tuple[snap.Pool, ...]) -> None:
+    """In an Event, when an attempt's workers are first made."""
+    for pool in pools:
+        message = f"{pool} has just lost {SEVERAL} nodes or more: other places are preferred for a while"
+        draft.say(conditions.POOL_RESTS, message)
