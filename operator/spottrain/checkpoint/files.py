@@ -21,8 +21,8 @@ _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
 class FilesStore:
     """A Store below the directory `root`.
 
-    `root` is made when first written to, `ours` folders of its path in all; what is above those must exist, or a
-    volume that was not mounted would look like an empty store.
+    `root` is made when first written to, `ours` folders of its path in all; what is above them must exist, or
+    a volume that was not mounted would look like an empty store.
     """
 
     def __init__(self, root: Path, ours: int = 1) -> None:

@@ -7,7 +7,9 @@ peers of a dead worker fail a little later.
 Two failures on one machine, and the job's workers must not go there again (a required affinity, so that an
 autoscaler finds another), as long as there is, or may come, another machine of its kind. If every one of that
 kind has failed twice, it is not the machines: none is avoided. If no other place is found within
-`placementTimeout`, all is forgiven. A machine that comes back under the same name is another one.
+`placementTimeout`, all is forgiven. An independent index that finishes on a machine clears it: a few bad pieces
+of work among thousands say nothing against the machines that they ran on. A machine that comes back under the
+same name is another one.
 """
 
 import collections.abc as cabc
@@ -66,6 +68,13 @@ def _has_alternative(snapshot: snap.Snapshot, name: str, bad: set[str]) -> bool:
         one for one in others if one.name not in bad and one.ready and not (one.unschedulable or one.notice)
     ]
     return bool(usable) or node.provider != "other"
+
+
+def clear(draft: drafts.Draft, names: cabc.Set[str]) -> None:
+    """Work was done on these nodes: what failed there before is held against them no more."""
+    left = tuple(one for one in draft.status.failed_nodes if one.name not in names)
+    if left != draft.status.failed_nodes:
+        draft.update(failed_nodes=left)
 
 
 def forgive(draft: drafts.Draft) -> None:

@@ -59,6 +59,7 @@ def record_how_indexes_fare(draft: drafts.Draft) -> bool:
     for member in _members(draft):
         if member.index not in ledger.completed:
             _record(draft, ledger, member, losses, failures)
+    _clear_machines(draft, ledger.completed)
     draft.update(shards=ledger.put_into(draft.status.shards or kept.Shards()))
     _give_up_indexes(draft)
     _count_reclaims(draft, losses)
@@ -79,7 +80,7 @@ def _take_late_finishes(draft: drafts.Draft, ledger: shard.Ledger) -> None:
     snapshot, shards = draft.snapshot, draft.status.shards or kept.Shards()
     decided = shards.decided
     for pod in (*snapshot.pods, *snapshot.departed):
-        if pod.phase != "Succeeded" or pod.index in decided or pod.index >= snapshot.workers:
+        if pod.outcome != "Succeeded" or pod.index in decided or pod.index >= snapshot.workers:
             continue
         if loss.classify(pod, snapshot).fate is loss.Fate.FINISHED:
             ledger.completed.add(pod.index)
@@ -217,9 +218,17 @@ def _count_failures(draft: drafts.Draft, failures: list[loss.Member]) -> None:
     if failures:
         draft.update(failures=draft.status.failures + len(failures))
         for one in failures:
-            if one.pod is not None:
+            if one.pod is not None and one.verdict.cause != loss.OUT_OF_MEMORY:
                 faults.blame(draft, [one.pod])
         draft.say(conditions.WORKER_FAILED, _who(failures), warning=True)
+
+
+def _clear_machines(draft: drafts.Draft, finished: set[int]) -> None:
+    """Where an index has just finished the machine is well: what failed there had reasons of its own."""
+    if not finished or not draft.status.failed_nodes:
+        return
+    pods = (*draft.snapshot.pods, *draft.snapshot.departed)
+    faults.clear(draft, {pod.node for pod in pods if pod.index in finished and pod.outcome == "Succeeded"})
 
 
 def _who(members: list[loss.Member]) -> str:
@@ -278,7 +287,7 @@ def _fail(draft: drafts.Draft, reason: str, message: str) -> None:
 
 def _last_failure(snapshot: snap.Snapshot) -> str:
     """How the pod ended that failed last, of those that are kept."""
-    ended = [pod for pod in snapshot.pods if pod.phase == "Failed"]
+    ended = [pod for pod in snapshot.pods if pod.outcome == "Failed"]
     for pod in sorted(ended, key=shard_pods.end_of, reverse=True):
         verdict = loss.classify(pod, snapshot)
         if verdict.fate is loss.Fate.FAILED:

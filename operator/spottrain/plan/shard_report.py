@@ -4,7 +4,7 @@ import dataclasses
 
 from spottrain.api import clouds, conditions, indexes, spec, status
 from spottrain.api import shards as kept
-from spottrain.plan import actions, shard_pods
+from spottrain.plan import actions, report, shard_pods
 from spottrain.plan import draft as drafts
 from spottrain.plan import shards as shard
 from spottrain.plan import snapshot as snap
@@ -106,12 +106,12 @@ def _why_none_runs(draft: drafts.Draft, text: str) -> tuple[str, str]:
         return conditions.SPEC_REFUSED, (
             f"{text}; no other is made until the spec is mended: {snapshot.refused}"
         )
-    live = shard.places(draft).live.values()
+    live = shard.places(draft).live
     shards = now.shards or kept.Shards()
     if not live and shards.waiting(snapshot.now):
         return conditions.BACKING_OFF, f"{text}; indexes that failed are tried again after a pause"
-    texts = sorted({pod.unschedulable for pod in live if pod.unschedulable})
-    return conditions.WAITING_FOR_WORKERS, "; ".join([text, *texts[:1]])
+    reason, texts = report.what_is_missing(draft, live)
+    return reason, "; ".join([text, *texts])
 
 
 def _floor_condition(draft: drafts.Draft) -> None:
@@ -155,7 +155,7 @@ def _mirror(draft: drafts.Draft) -> None:
         return
     living = [pod for pod in snapshot.pods if not pod.ended]
     active = [pod for pod in living if pod.deleting is None]
-    report = actions.ReportJob(
+    mirrored = actions.ReportJob(
         active=len(active),
         ready=sum(pod.running for pod in active),
         terminating=len(living) - len(active),
@@ -164,6 +164,6 @@ def _mirror(draft: drafts.Draft) -> None:
         started=not job.suspended,
         indexes=shards.texts(snapshot.workers),
     )
-    counts = (report.active, report.ready, report.terminating, report.succeeded, report.failed)
-    if (job.started is not None) != report.started or job.counts != counts:
-        draft.act(report)
+    counts = (mirrored.active, mirrored.ready, mirrored.terminating, mirrored.succeeded, mirrored.failed)
+    if (job.started is not None) != mirrored.started or job.counts != counts:
+        draft.act(mirrored)

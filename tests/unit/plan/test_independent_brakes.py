@@ -3,6 +3,7 @@
 import dataclasses
 
 from spottrain.api import conditions, status
+from spottrain.plan import snapshot as snap
 from tests.unit.plan import virtual
 
 
@@ -32,6 +33,56 @@ def test_a_machine_that_fails_index_after_index_does_not_swallow_the_others() ->
     assert cluster.overlays["tr-0-3"].avoid == ("n1",)
     told = [one.message for one in cluster.events if one.reason == conditions.NODE_AVOIDED]
     assert told == ["2 failures on node n1: the next workers of this job avoid it"]
+
+
+def test_an_index_that_finishes_on_a_machine_clears_it_of_what_failed_there() -> None:
+    cluster = virtual.Cluster(virtual.shards(workers=2, max_failures_per_index=9))
+    cluster.settle()
+    for index, attempt in ((0, 1), (1, 1), (0, 2)):
+        name = f"tr-{index}-{attempt}"
+        cluster.bind(name, "n1")
+        cluster.run(name)
+        cluster.settle()
+        cluster.end(name, index == 0)
+        cluster.settle()
+        cluster.pass_time(600)
+        cluster.settle()
+    assert [one.failures for one in cluster.status.failed_nodes] == [1]
+    assert cluster.overlays["tr-0-3"].avoid == ()
+
+
+def test_a_program_that_needs_more_memory_than_it_gets_says_nothing_against_a_machine() -> None:
+    cluster = single()
+    cluster.bind("tr-0-1", "n1")
+    cluster.run("tr-0-1")
+    cluster.settle()
+    cluster.end("tr-0-1", 137, reason="OOMKilled")
+    cluster.settle()
+    assert cluster.status.failed_nodes == ()
+
+
+def test_a_worker_that_cannot_start_is_named_with_what_its_kubelet_says() -> None:
+    cluster = single()
+    cluster.bind("tr-0-1", "n1")
+    words = 'trainer: CreateContainerConfigError: secret "s3" not found'
+    cluster.pods["tr-0-1"] = dataclasses.replace(cluster.pods["tr-0-1"], waiting=words)
+    cluster.settle()
+    running = conditions.find(cluster.status.conditions, conditions.RUNNING)
+    assert running is not None
+    assert running.reason == conditions.CANNOT_START
+    assert running.message == f"0 of 1 workers run; tr-0-1 on node n1: {words}"
+
+
+def test_an_index_whose_main_container_has_finished_is_done_though_a_proxy_runs_on() -> None:
+    cluster = single()
+    cluster.bind("tr-0-1", "n1")
+    cluster.run("tr-0-1")
+    cluster.settle()
+    ended = snap.Exit(0, "Completed", cluster.now)
+    cluster.pods["tr-0-1"] = dataclasses.replace(cluster.pods["tr-0-1"], exit=ended, running=False)
+    cluster.settle()
+    assert cluster.status.phase is status.Phase.COMPLETE
+    assert cluster.pods["tr-0-1"].deleting is not None
 
 
 def test_one_failure_says_nothing_against_a_machine() -> None:
