@@ -7,9 +7,9 @@ peers of a dead worker fail a little later.
 Two failures on one machine, and the job's workers must not go there again (a required affinity, so that an
 autoscaler finds another), as long as there is, or may come, another machine of its kind. If every one of that
 kind has failed twice, it is not the machines: none is avoided. If no other place is found within
-`placementTimeout`, all is forgiven. An independent index that finishes on a machine clears it: a few bad pieces
-of work among thousands say nothing against the machines that they ran on. A machine that comes back under the
-same name is another one.
+`placementTimeout`, all is forgiven. An independent index that finishes on a machine clears it: a few bad
+pieces of work among thousands say nothing against the machines that they ran on. A machine that comes back
+under the same name is another one.
 """
 
 import collections.abc as cabc
