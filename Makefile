@@ -70,3 +70,7 @@ demo: venv ## a training run loses two of its nodes and ends as if nothing had h
 .PHONY: bench-recovery
 bench-recovery: venv ## how fast lost gangs run again, beside JobSet: a table and build/bench/recovery.json
 	PYTHONPATH=.:operator $(PY) -m bench.recovery $(BENCH_FLAGS)
+
+.PHONY: bench-scale
+bench-scale: venv ## a thousand gangs on one operator: a table and build/bench/scale.json
+	PYTHONPATH=.:operator $(PY) -m bench.scale $(BENCH_FLAGS)

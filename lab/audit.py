@@ -1,7 +1,8 @@
 """The API server's own record of what was asked of it: one JSON line for each finished request.
 
 Writes to pods with their query (fieldValidation and the like) and status code, those to Jobs and to our
-resources with their bodies too; nothing else, so that it costs next to nothing.
+resources with their bodies too; all that the operator's account asks for, without bodies; nothing else, so
+that it costs next to nothing.
 """
 
 import json
@@ -12,6 +13,7 @@ from typing import Any
 from lab import shell
 from lab.state import State
 
+OPERATOR = "system:serviceaccount:spottrain-system:spottrain"
 _WRITES = ["create", "update", "patch", "delete", "deletecollection"]
 _POLICY: dict[str, Any] = {
     "apiVersion": "audit.k8s.io/v1",
@@ -29,6 +31,7 @@ _POLICY: dict[str, Any] = {
             "verbs": _WRITES,
             "resources": [{"group": "", "resources": ["pods", "pods/*"]}],
         },
+        {"level": "Metadata", "users": [OPERATOR]},
         {"level": "None"},
     ],
 }
@@ -46,12 +49,14 @@ def flags(state: State) -> list[shell.Word]:
     return ["--audit-policy-file", policy, "--audit-log-path", log(state), "--audit-log-maxsize", 1000]
 
 
-def requests(state: State, *, user_agent: str = "") -> Iterator[dict[str, Any]]:
-    """The requests noted so far, oldest first, of the clients whose User-Agent begins so."""
+def requests(state: State, *, user_agent: str = "", user: str = "") -> Iterator[dict[str, Any]]:
+    """The requests noted so far, oldest first: of clients whose User-Agent begins so, of one user."""
     with log(state).open() as lines:
         for line in lines:
             if not line.endswith("\n"):
                 return  # being written
             event: dict[str, Any] = json.loads(line)
+            if user and event["user"].get("username") != user:
+                continue
             if event.get("userAgent", "").startswith(user_agent):
                 yield event

@@ -18,6 +18,8 @@ MANAGED = {"kwok.x-k8s.io/node": "fake"}
 STAYS_PENDING = {"lab.spottrain.dev/stays-pending": "true"}
 # On a pod: deletion is asked for and never carried out, as on a node that is cut off.
 STAYS_TERMINATING = {"lab.spottrain.dev/stays-terminating": "true"}
+# On a pod: it ends well, with exit code 0, as soon as it runs.
+COMPLETES = {"lab.spottrain.dev/completes": "true"}
 _STAGES = Path(__file__).parent / "kwok-stages.yaml"
 _LEASE_SECONDS = 40
 

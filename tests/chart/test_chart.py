@@ -206,7 +206,6 @@ def test_namespaces_narrow_the_rights_to_roles_there() -> None:
     (cluster,) = of_kind("ClusterRole", *options)
     assert [(rule["resources"], rule["verbs"]) for rule in cluster["rules"]] == [
         (["nodes"], ["get", "list", "watch"]),
-        (["namespaces"], ["get"]),
     ]
     roles = {one["metadata"]["namespace"]: one["rules"] for one in of_kind("Role", *options)}
     assert list(roles) == ["kube-node-lease", "team-a", "team-b"]

@@ -15,7 +15,7 @@ from lab import clock
 from lab.api import Api
 from lab.cluster import Lab
 from lab.config import Config
-from tests.cluster import play
+from tests.cluster import play, rights
 
 ROOT = Path(__file__).parents[2]
 NODE_LOSS = 20
@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def plane() -> Lab:
     """A lab of its own, so that no other operator and no real node is in the way."""
     lab = Lab(lab_name("cases"))
-    lab.up(Config(nodes=()))
+    lab.up(Config(nodes=(), audit=True))
     for path in sorted((ROOT / "crds").glob("*.yaml")):
         lab.kubectl("apply", "--server-side", "--force-conflicts", "-f", path)
     lab.kubectl("wait", "--for=condition=Established", "crd/spottrainingjobs.spottrain.dev")
@@ -114,14 +114,19 @@ class Operator:
 
 
 @pytest.fixture(scope="session")
-def operator(plane: Lab) -> Iterator[Operator]:
+def operator(plane: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
+    """It has the rights that the chart gives it, and asks for nothing beyond them in the whole suite."""
     log = ROOT / "build" / "tests" / "operator.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.unlink(missing_ok=True)
-    one = Operator(plane, log)
+    rights.grant(plane)
+    before = len(list(rights.denied(plane)))
+    own = rights.kubeconfig(plane, tmp_path_factory.mktemp("operator") / "kubeconfig")
+    one = Operator(plane, log, {"KUBECONFIG": str(own)})
     one.start()
     yield one
     assert one.stop() == 0
+    assert list(rights.denied(plane))[before:] == []
     assert "Traceback" not in log.read_text(), f"a pass broke: see {log}"
 
 

@@ -5,14 +5,12 @@ On a lab of its own, whose API server is stopped and which other tests' operator
 
 import base64
 import contextlib
-import json
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from lab import audit, clock
 from lab.cluster import Lab
@@ -20,11 +18,10 @@ from lab.config import Config
 from lab.gateway import Fault, Gateway
 from lab.kwok import FakeNode
 from lab.proxy import Mode, Proxy
-from tests.cluster import play
+from tests.cluster import play, rights
 from tests.cluster.conftest import ROOT, Operator, lab_name
 
 USER_AGENT = "spottrain-operator"
-ACCOUNT = "/api/v1/namespaces/spottrain-system/serviceaccounts/spottrain"
 BINDINGS = (
     "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/spottrain",
     "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-node-lease/rolebindings/spottrain",
@@ -200,29 +197,17 @@ def hears_or_is_restarted(own: Lab, space: str, operator: Operator) -> None:
 @pytest.fixture
 def account(own: Lab, tmp_path: Path) -> Iterator[Path]:
     """What the chart gives the operator; its token and the authority in a folder."""
-    documents = [one for one in yaml.safe_load_all((ROOT / "manifests/install.yaml").read_text()) if one]
-    wanted = [
-        one
-        for one in documents
-        if one["kind"]
-        in {"Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}
-    ]
-    own.kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": wanted}))
+    rights.grant(own)
     (tmp_path / "ca.crt").write_bytes((own.state.pki / "ca.crt").read_bytes())
-    (tmp_path / "namespace").write_text("spottrain-system")
+    (tmp_path / "namespace").write_text(rights.NAMESPACE)
     new_token(own, tmp_path)
     yield tmp_path
-    own.api.call("DELETE", ACCOUNT)
+    own.api.call("DELETE", rights.ACCOUNT)
 
 
 def new_token(own: Lab, folder: Path) -> None:
     """As the kubelet projects it: the file is replaced by another."""
-    body = {
-        "apiVersion": "authentication.k8s.io/v1",
-        "kind": "TokenRequest",
-        "spec": {"expirationSeconds": 3600},
-    }
-    token = own.api.call("POST", f"{ACCOUNT}/token", body).expect("a token")["status"]["token"]
+    token = rights.token(own)
     (folder / "new").write_text(token)
     (folder / "new").rename(folder / "token")
     payload = token.split(".")[1]
@@ -272,11 +257,11 @@ def test_a23_an_operator_goes_on_with_its_new_token(own: Lab, space: str, accoun
     """The account is made anew, so that its old tokens are worth nothing."""
     with as_account(own, account, "a23-token") as operator:
         play.Job(own.api, space).applied(play.manifest()).wait_running(1)
-        document = own.api.get(ACCOUNT).expect("the account")
-        own.api.call("DELETE", ACCOUNT).expect("deleting the account")
+        document = own.api.get(rights.ACCOUNT).expect("the account")
+        own.api.call("DELETE", rights.ACCOUNT).expect("deleting the account")
         for field in ("resourceVersion", "uid", "creationTimestamp", "managedFields"):
             document["metadata"].pop(field, None)
-        own.api.call("POST", ACCOUNT.rpartition("/")[0], document).expect("the account")
+        own.api.call("POST", rights.ACCOUNT.rpartition("/")[0], document).expect("the account")
         new_token(own, account)
         hears_or_is_restarted(own, space, operator)
 

@@ -89,16 +89,16 @@ label. A test keeps this list equal to the operator's own (spottrain.api.clouds)
 {{- define "spottrain.namespacedRules" -}}
 - apiGroups: [spottrain.dev]
   resources: [spottrainingjobs]
-  verbs: [get, list, watch, patch, delete]
+  verbs: [list, watch, delete]
 - apiGroups: [spottrain.dev]
   resources: [spottrainingjobs/status]
-  verbs: [get, patch, update]
+  verbs: [patch]
 - apiGroups: [batch]
   resources: [jobs]
   verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [batch]
   resources: [jobs/status]
-  verbs: [get, patch, update]
+  verbs: [patch]
 - apiGroups: [""]
   resources: [pods]
   verbs: [get, list, watch, create, patch, delete]
@@ -107,10 +107,10 @@ label. A test keeps this list equal to the operator's own (spottrain.api.clouds)
   verbs: [get]
 - apiGroups: [""]
   resources: [services]
-  verbs: [get, list, watch, create, patch]
-- apiGroups: ["", events.k8s.io]
+  verbs: [get, create]
+- apiGroups: [""]
   resources: [events]
-  verbs: [create, patch]
+  verbs: [create]
 {{- end -}}
 
 {{/* What it reads of the cluster as a whole */}}
@@ -118,7 +118,4 @@ label. A test keeps this list equal to the operator's own (spottrain.api.clouds)
 - apiGroups: [""]
   resources: [nodes]
   verbs: [get, list, watch]
-- apiGroups: [""]
-  resources: [namespaces]
-  verbs: [get]
 {{- end -}}

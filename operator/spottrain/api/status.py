@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from spottrain.api import conditions as words
 from spottrain.api import duration
+from spottrain.api import shards as shard
 from spottrain.api.conditions import Condition
 
 ATTEMPTS_KEPT = 10
@@ -103,13 +104,14 @@ class Reclaim:
 
 @dataclasses.dataclass(frozen=True)
 class Workers:
-    """How many workers there are, counted in this pass."""
+    """How many workers there are, counted in this pass. `indexes` is of an Independent job: all of them."""
 
     desired: int = 0
     running: int = 0
     on_demand: int = 0
     spot: int = 0
     succeeded: int = 0
+    indexes: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,6 +137,8 @@ class Status:
     active_since: dt.datetime | None = None
     storm: Storm = Storm()
     failed_nodes: tuple[FailedNode, ...] = ()
+    shards: shard.Shards | None = None
+    """Of an Independent job that was begun."""
 
     @property
     def over(self) -> bool:
@@ -153,7 +157,8 @@ class Status:
     @property
     def decisions(self) -> tuple["Status", dict[str, tuple[bool | None, str, int]]]:
         """The status without its words, and what its conditions hold true."""
-        bare = dataclasses.replace(self, workers=Workers(self.workers.desired), conditions=(), go_attempt=0)
+        counted = Workers(self.workers.desired, indexes=self.workers.indexes)
+        bare = dataclasses.replace(self, workers=counted, conditions=(), go_attempt=0)
         return bare, words.decided(self.conditions)
 
 
@@ -176,6 +181,7 @@ def parse(raw: cabc.Mapping[str, Any]) -> Status:
             on_demand=workers.get("onDemand", 0),
             spot=workers.get("spot", 0),
             succeeded=workers.get("succeeded", 0),
+            indexes=workers.get("indexes", 0),
         ),
         step=(raw.get("progress") or {}).get("step"),
         last_reclaim=_reclaim(raw.get("lastReclaim")),
@@ -186,6 +192,7 @@ def parse(raw: cabc.Mapping[str, Any]) -> Status:
         active_since=duration.optional_time(raw.get("activeSince")),
         storm=_storm(raw.get("storm") or {}),
         failed_nodes=tuple(_failed_node(one) for one in raw.get("failedNodes", ())),
+        shards=shard.parse(raw),
     )
 
 
@@ -212,6 +219,7 @@ def _all_fields(status: Status) -> dict[str, Any]:
             "onDemand": workers.on_demand,
             "spot": workers.spot,
             "succeeded": workers.succeeded,
+            **({} if status.shards is None else {"indexes": workers.indexes}),
         },
         "workersText": f"{workers.running}/{workers.desired}",
         "progress": None if status.step is None else {"step": status.step},
@@ -223,6 +231,8 @@ def _all_fields(status: Status) -> dict[str, Any]:
         "activeSince": _time(status.active_since),
         "storm": None if storm == Storm() else _without_none(dataclasses.asdict(storm)),
         "failedNodes": [_render_failed_node(one) for one in status.failed_nodes] or None,
+        **shard.render(status.shards),
+        "finishedText": None if status.shards is None else f"{workers.succeeded}/{workers.indexes}",
     }
 
 
@@ -346,7 +356,7 @@ def _render_reclaim(reclaim: Reclaim | None) -> dict[str, Any] | None:
     }
 
 
-FIELDS = frozenset(_all_fields(Status())) - {"progress"}
+FIELDS = frozenset(_all_fields(Status(shards=shard.Shards()))) - {"progress"}
 """Of `status`, those that this version takes away when it has no value for them. What else is found there is
 a newer version's and is left alone; so is `progress`, of which we know a part, and which never goes back."""
 _ATTEMPT_FIELDS = frozenset(

@@ -74,7 +74,7 @@ class Operator:
                 self.tails.want(raw)
 
     def _tail_read(self, raw: Object) -> None:
-        self.work.queue.add((raw["metadata"]["namespace"], raw["metadata"]["labels"][names.LABEL_JOB]))
+        self.work.queue.soon((raw["metadata"]["namespace"], raw["metadata"]["labels"][names.LABEL_JOB]))
 
     def _job_changed(self, raw: Object, gone: bool) -> None:  # noqa: ARG002, FBT001
         self.work.queue.soon(reflector.key_of(raw))

@@ -148,12 +148,15 @@ class Reconciler:
         await self._world.look_for_absent_nodes(key)
         snapshot = self._world.snapshot(raw, moment)
         plan = decide.decide(snapshot)
-        self._losses.note(plan.status.last_reclaim)
+        for reclaim in (plan.status.last_reclaim, *plan.reclaims):
+            self._losses.note(reclaim)
         self.progress.follow(key, _whom_to_ask(snapshot))
-        written = await self._applier.write_status(raw, snapshot, plan.status)
+        # Of an index that a newer status calls finished no pod may be made.
+        sure = snapshot.independent and plan.makes_pods
+        written = await self._applier.write_status(raw, snapshot, plan.status, sure=sure)
         if written.raw is not None:
             self.jobs.put(written.raw)
-        self._metrics.saw(_change(snapshot, plan.status))
+        self._metrics.saw(_change(snapshot, plan))
         outcome = await self._applier.carry_out(written.raw or raw, snapshot, plan)
         self._remember(key, snapshot, outcome)
         if outcome.taken:
@@ -216,6 +219,7 @@ def _same(new: snap.Refusal, known: snap.Refusal | None) -> bool:
     return known is not None and (new.reason, new.generation) == (known.reason, known.generation)
 
 
-def _change(snapshot: snap.Snapshot, after: status.Status) -> registry.Change:
+def _change(snapshot: snap.Snapshot, plan: actions.Plan) -> registry.Change:
     floor = 0 if isinstance(snapshot.spec, Exception) else snapshot.spec.spot.floor
-    return registry.Change(snapshot.namespace, snapshot.name, floor, snapshot.status, after)
+    before, after = snapshot.status, plan.status
+    return registry.Change(snapshot.namespace, snapshot.name, floor, before, after, plan.reclaims)

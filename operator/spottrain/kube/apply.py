@@ -92,8 +92,12 @@ class Applier:
         events = (self._send_event(raw, event, work.snapshot) for event in plan.events)
         return await clients.in_parallel([*acts, *events])
 
-    async def write_status(self, raw: Object, snapshot: snap.Snapshot, new: status.Status) -> Written:
+    async def write_status(
+        self, raw: Object, snapshot: snap.Snapshot, new: status.Status, *, sure: bool = False
+    ) -> Written:
         """Write it if it differs in anything that is said; mere words may wait for others to come.
+
+        To be `sure` that what the plan was made from is the newest, it is written even if nothing differs.
 
         Raises:
             errors.ConflictError: what the plan was made from is out of date.
@@ -101,10 +105,10 @@ class Applier:
         """
         rendered = status.render(new)
         old = raw.get("status") or {}
-        if old and rendered == status.render(snapshot.status):
+        if old and not sure and rendered == status.render(snapshot.status):
             self._words.done(snapshot.uid)
             return Written()
-        if old and new.decides_as(snapshot.status) and (wait := self._words.wait(snapshot.uid)):
+        if old and not sure and new.decides_as(snapshot.status) and (wait := self._words.wait(snapshot.uid)):
             return Written(again=wait)
         removed = dict.fromkeys((old.keys() & status.FIELDS) - rendered.keys())
         body = {
@@ -174,7 +178,22 @@ async def _make(work: "_Work", plan: actions.Plan) -> list[Result]:
     if any(one is not None for one in service):
         return service
     others = [one for one in plan.actions if isinstance(one, actions.CreateJob | actions.CreatePod)]
+    if work.snapshot.independent and work.snapshot.refusal is not None:
+        return await _make_carefully(work, others)
     return await clients.in_parallel(work.act(one) for one in others)
+
+
+async def _make_carefully(work: "_Work", makes: cabc.Sequence[actions.Action]) -> list[Result]:
+    """One, two, four at a time up to the first that is refused, as the Job controller does (slowStartBatch).
+
+    A quota that has room for one more refuses fifty others otherwise, each time that an index ends.
+    """
+    results: list[Result] = []
+    while makes and not any(isinstance(one, snap.Refusal) for one in results):
+        count = max(1, len(results))
+        results += await clients.in_parallel(work.act(one) for one in makes[:count])
+        makes = makes[count:]
+    return results
 
 
 class _Work:
@@ -215,6 +234,8 @@ class _Work:
             case actions.SuspendJob(suspend):
                 held: Object = {"spec": {"suspend": suspend}}
                 return await self._patch(clients.JOBS, self.snapshot.name, held, self._sinks.job)
+            case actions.ScaleJob(parallelism):
+                return await self._scale(parallelism)
             case actions.ReportJob():
                 return await self._report(action)
 
@@ -352,6 +373,15 @@ class _Work:
             return None
         sink(answer)
         return None
+
+    async def _scale(self, parallelism: int) -> Result:
+        """What other tools read of us: a webhook that refuses it holds up no work."""
+        sized: Object = {"spec": {"parallelism": parallelism}}
+        try:
+            return await self._patch(clients.JOBS, self.snapshot.name, sized, self._sinks.job)
+        except errors.RefusedError as error:
+            _log.warning("%s/%s: the Job's parallelism is refused: %s", *self._key, error)
+            return REPORT_AGAIN
 
     def _may_wait(self, report: actions.ReportJob) -> bool:
         """A queue waits for the start and for the end of what it has suspended; everybody for the outcome."""

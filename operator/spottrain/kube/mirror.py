@@ -22,18 +22,20 @@ def status(report: actions.ReportJob, snapshot: snap.Snapshot) -> Object:
         "failed": report.failed,
         "startTime": duration.format_time(started) if report.started else None,
     }
+    if report.indexes is not None:
+        body["completedIndexes"], body["failedIndexes"] = report.indexes
     if report.outcome is None:
         return body
     complete = report.outcome == "Complete"
     if complete:
         body["completionTime"] = ended
-        body["completedIndexes"] = _indexes(snapshot)
+        body.setdefault("completedIndexes", _indexes(snapshot))
     precursor = "SuccessCriteriaMet" if complete else "FailureTarget"
     body["conditions"] = [
         {
             "type": kind,
             "status": "True",
-            "reason": conditions.ALL_WORKERS_FINISHED if complete else _why_failed(snapshot),
+            "reason": conditions.ALL_WORKERS_FINISHED if complete else report.reason,
             "message": report.message[:1024],
             "lastTransitionTime": ended,
             "lastProbeTime": ended,
@@ -41,12 +43,6 @@ def status(report: actions.ReportJob, snapshot: snap.Snapshot) -> Object:
         for kind in (precursor, report.outcome)
     ]
     return body
-
-
-def _why_failed(snapshot: snap.Snapshot) -> str:
-    """In the word of our own condition: DeadlineExceeded is what the stock controller says as well."""
-    failed = conditions.find(snapshot.status.conditions, conditions.FAILED)
-    return conditions.TOO_MANY_FAILURES if failed is None else failed.reason
 
 
 def _indexes(snapshot: snap.Snapshot) -> str:

@@ -45,6 +45,7 @@ def pod(raw: Object) -> snap.Pod:
         go=annotations.get(names.ANNOTATION_GO, ""),
         unschedulable=_unschedulable(status),
         waiting=_waiting(status),
+        floor=metadata["labels"].get(names.LABEL_CAPACITY) == clouds.Capacity.ON_DEMAND,
     )
 
 
@@ -273,6 +274,7 @@ def job(raw: Object, owner_uid: str) -> snap.Job:
         suspended=bool(spec.get("suspend")),
         template_hash=(metadata.get("annotations") or {}).get(names.ANNOTATION_TEMPLATE_HASH, ""),
         workers=spec.get("completions") or 0,
+        parallelism=spec.get("parallelism") or 0,
         started=duration.optional_time(status.get("startTime")),
         finished=any((ends.get(one) or {}).get("status") == "True" for one in ("Complete", "Failed")),
         queued=names.KUEUE_QUEUE_LABEL in (metadata.get("labels") or {}),

@@ -11,6 +11,7 @@ kind has failed twice, it is not the machines: none is avoided. If no other plac
 """
 
 import collections.abc as cabc
+import datetime as dt
 
 from spottrain.api import conditions, status
 from spottrain.plan import draft as drafts
@@ -66,6 +67,18 @@ def _has_alternative(snapshot: snap.Snapshot, name: str, bad: set[str]) -> bool:
         one for one in others if one.name not in bad and one.ready and not (one.unschedulable or one.notice)
     ]
     return bool(usable) or node.provider != "other"
+
+
+def nothing_else_fits(draft: drafts.Draft, waiting: list[snap.Pod]) -> bool:
+    """These have no node, and have not found one but the avoided for `placementTimeout`."""
+    if not waiting or not avoided(draft.snapshot):
+        return False
+    patience = dt.timedelta(seconds=draft.snapshot.placement_timeout)
+    limit = min(pod.created for pod in waiting) + patience
+    if draft.snapshot.now < limit:
+        draft.wake_at(limit)
+        return False
+    return True
 
 
 def forgive(draft: drafts.Draft) -> None:
