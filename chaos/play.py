@@ -34,6 +34,8 @@ NODES: Final = (
     NodeSpec("spot-3", "spot", "zone-c"),
 )
 OPERATORS: Final = 2
+IMAGE: Final = "docker.io/spottrain/operator:chaos"
+"""Of its own: machines that are replaced during a run must not get what another lab has built since."""
 HEAL_SECONDS: Final = 120.0
 END_SECONDS: Final = 300.0
 """How long jobs may take to their end once nothing happens any more."""
@@ -84,7 +86,7 @@ def _stage(lab: Lab, root: Path, out: Path, screen: Screen, *, keep: bool) -> It
     lab.down()
     try:
         lab.up(Config(nodes=NODES))
-        site = LabTarget(lab, root, screen).prepare()
+        site = LabTarget(lab, root, screen, IMAGE).prepare()
         install.operator(site, root / "charts" / "spottrain", screen, {"replicas": OPERATORS})
         install.namespace(site, jobs.program(), screen)
         Bucket(site.store).make()
