@@ -28,6 +28,8 @@ class Slot:
     workers: int
     floor: int
     steps: int
+    parallelism: int = 0
+    """Of an Independent job."""
 
 
 SLOTS: Final = (
@@ -74,6 +76,8 @@ def document(run: JobRun, workers: Workers, store: Store, ledger: Path) -> dict[
     made = replace(workers, count=slot.workers, floor=slot.floor, gpus=1)
     found = manifests.job(run.name, made, store, Pace(interval=SAVE_SECONDS, env=env))
     found["spec"]["mode"] = slot.mode
+    if slot.parallelism:
+        found["spec"]["parallelism"] = slot.parallelism
     _fit(found["spec"]["template"]["spec"], ledger)
     return found
 

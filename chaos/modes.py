@@ -3,7 +3,7 @@
 A mode is one entry of MODES: its checks beside those of all modes.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from chaos import checks, ledger
@@ -52,6 +52,12 @@ def one_attempt_at_a_time(job: JobFacts) -> Iterator[str]:
             )
 
 
+def each_number_is_one_attempt(job: JobFacts) -> Iterator[str]:
+    """In the statuses and for all workers."""
+    told = [(one.attempt, one.attempt_id) for one in job.told if one.attempt_id]
+    yield from _namesakes([*told, *((line.attempt, line.attempt_id) for line in job.lines)])
+
+
 # Independent: an index by itself, and one that is finished is finished.
 
 
@@ -79,6 +85,22 @@ def a_finished_index_never_runs_again(job: JobFacts) -> Iterator[str]:
             yield f"index {line.index} did step {line.step} after it had finished"
 
 
+def each_number_is_one_attempt_of_its_index(job: JobFacts) -> Iterator[str]:
+    """An index counts its attempts by itself."""
+    for index in range(job.workers):
+        of_index = [(line.attempt, line.attempt_id) for line in job.lines if line.index == index]
+        for text in _namesakes(of_index):
+            yield f"index {index}: {text}"
+
+
+def _namesakes(attempts: Iterable[tuple[int, str]]) -> Iterator[str]:
+    names: dict[int, str] = {}
+    for number, name in attempts:
+        if names.setdefault(number, name) != name:
+            yield f"attempt {number} is both {names[number]} and {name}"
+            names[number] = name
+
+
 def _unreachable(cut: tuple[Window, ...], line: Line) -> bool:
     return any(one.node in {"", line.node} and one.begin <= line.at <= one.end + SLACK for one in cut)
 
@@ -87,10 +109,12 @@ MODES: Final[Mapping[str, tuple[Named, ...]]] = {
     GANG: (
         Named("all finish in one attempt", all_finish_in_one_attempt),
         Named("one attempt at a time", one_attempt_at_a_time),
+        Named("each number is one attempt", each_number_is_one_attempt),
     ),
     INDEPENDENT: (
         Named("all indexes finish", all_indexes_finish),
         Named("a finished index never runs again", a_finished_index_never_runs_again),
+        Named("each number is one attempt", each_number_is_one_attempt_of_its_index),
     ),
 }
 

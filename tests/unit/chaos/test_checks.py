@@ -141,14 +141,16 @@ def test_two_processes_of_one_worker_of_one_attempt_are_found() -> None:
 def test_counts_that_go_down_are_found() -> None:
     job = good()
     told = (*job.told[:-1], stories.status(129, 1, reclaims=1), *job.told[-1:])
-    assert wrong(replace(job, told=told))["attempts only go up"] == "status.attempt went from 2 to 1"
+    assert wrong(replace(job, told=told))["counts only go up"] == "status.attempt went from 2 to 1"
     told = (*job.told[:-1], stories.status(129, 2), *job.told[-1:])
-    assert wrong(replace(job, told=told)) == {"attempts only go up": "status.reclaims went from 1 to 0"}
+    assert wrong(replace(job, told=told)) == {"counts only go up": "status.reclaims went from 1 to 0"}
 
 
 def test_one_number_for_two_attempts_is_found() -> None:
     other = replace(good().lines[-1], event="started", attempt_id="cccc", at=119.0)
-    assert wrong(with_lines(good(), other)) == {"attempts only go up": "attempt 2 is both bbbb and cccc"}
+    assert wrong(with_lines(good(), other)) == {
+        "each number is one attempt": "attempt 2 is both bbbb and cccc"
+    }
 
 
 def test_claims_out_of_order_are_found() -> None:
@@ -279,6 +281,15 @@ def test_an_index_that_ended_unseen_may_start_again_and_must_find_its_work_done(
     assert wrong(job) == {}
     job = with_lines(job, stories.line(113.8, "done", 2, 1, step=9))
     assert wrong(job) == {"a finished index never runs again": "index 1 did step 9 after it had finished"}
+
+
+def test_indexes_count_their_attempts_by_themselves() -> None:
+    job = shards()
+    lines = tuple(replace(line, attempt_id=f"{line.attempt_id}{line.index}") for line in job.lines)
+    assert "each number is one attempt" not in wrong(replace(job, lines=lines))
+    other = replace(stories.line(99, "started", 2, 0), attempt_id="cccc")
+    found = wrong(with_lines(job, other))
+    assert found == {"each number is one attempt": "index 0: attempt 2 is both cccc and bbbb"}
 
 
 def test_completed_indexes_are_read_as_kubernetes_writes_them() -> None:

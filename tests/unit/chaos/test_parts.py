@@ -9,7 +9,7 @@ from chaos import facts, harm, jobs, judge, ledger, leftovers, modes, records
 from chaos.facts import Window
 from chaos.faults import Fault, Kind
 from chaos.harm import Done
-from chaos.jobs import SLOTS, JobRun
+from chaos.jobs import SLOTS, JobRun, Slot
 from chaos.judge import Verdict
 from chaos.ledger import Life
 from chaos.leftovers import Objects
@@ -169,6 +169,19 @@ def test_a_job_runs_the_worker_with_its_ledger_and_its_mode() -> None:
     assert spec["checkpoint"]["uri"] == "s3://bucket/trio-2"
     assert pod_spec["containers"][0]["command"] == ["python3", "/demo/worker.py"]
     assert {"name": "ledger", "hostPath": {"path": "/x/ledger", "type": "Directory"}} in pod_spec["volumes"]
+
+
+def test_the_shards_of_an_independent_job_are_each_alone_and_so_many_at_once() -> None:
+    slot = Slot("shards", modes.INDEPENDENT, workers=6, floor=1, steps=60, parallelism=3)
+    found = jobs.document(JobRun(slot, 1), Workers("image"), Store("s3://bucket"), Path("/x/ledger"))
+    assert (found["spec"]["mode"], found["spec"]["workers"], found["spec"]["parallelism"]) == (
+        "Independent",
+        6,
+        3,
+    )
+    assert {"name": "CHAOS_TOGETHER", "value": "no"} in found["spec"]["template"]["spec"]["containers"][0][
+        "env"
+    ]
 
 
 def test_every_other_job_is_deleted_as_soon_as_it_is_complete() -> None:
