@@ -6,12 +6,16 @@ A check is named as the statement that it makes sure of.
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from chaos import ledger
 from chaos.facts import JobFacts
 from chaos.ledger import Line
 from spottrain.checkpoint.layout import StepDir
 from spottrain.checkpoint.lineage import Record
+
+ON_ITS_WAY: Final = 20.0
+"""Seconds from a pod's creation to its start on a busy machine."""
 
 Check = Callable[[JobFacts], Iterator[str]]
 
@@ -25,8 +29,8 @@ class Named:
 
 
 def is_complete(job: JobFacts) -> Iterator[str]:
-    """It ended, and well."""
-    if job.last.phase != "Complete":
+    """It ended, and well, if nobody deleted it before."""
+    if job.last.phase != "Complete" and job.cancelled_at is None:
         said = f": {job.last.message}" if job.last.message else ""
         yield f"the job is {job.last.phase or 'not known to the operator'}{said}"
 
@@ -161,6 +165,13 @@ def a_complete_job_stays_so(job: JobFacts) -> Iterator[str]:
             yield f"the job was complete, and then {one.phase}"
 
 
+def a_deleted_job_starts_nothing(job: JobFacts) -> Iterator[str]:
+    """But for what had been made before, and was on its way to a machine."""
+    for line in ledger.of(job.lines, ledger.STARTED):
+        if job.cancelled_at is not None and line.at > job.cancelled_at + ON_ITS_WAY:
+            yield f"{_who(line)} was started {line.at - job.cancelled_at:.1f} s after the job was deleted"
+
+
 COMMON = (
     Named("complete", is_complete),
     Named("states restored are whole", states_are_whole),
@@ -172,6 +183,7 @@ COMMON = (
     Named("claims follow the attempts", claims_follow_the_attempts),
     Named("no failure charged", no_failure_is_charged),
     Named("a complete job stays so", a_complete_job_stays_so),
+    Named("a deleted job starts nothing", a_deleted_job_starts_nothing),
 )
 
 

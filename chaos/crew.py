@@ -4,15 +4,16 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from chaos.facts import OVER
 from chaos.jobs import JobRun, Slot
 from chaos.seen import JOBS, Seen
+from demo import clock
 from lab.api import Answer, Api
 from spottrain.api import names
 
 _EVERY = 1.0
 _CONFLICT = 409
 _MISSING = 404
-OVER = frozenset({"Complete", "Failed"})
 
 
 class Crew:
@@ -27,14 +28,23 @@ class Crew:
         self._unborn: set[JobRun] = set(self._current.values())
         self._doomed: set[JobRun] = set()
         self.jobs: list[JobRun] = sorted(self._unborn, key=lambda run: run.name)
+        self.cancelled: dict[str, float] = {}
         self.refused: list[str] = []
         self._closing = threading.Event()
-        self._over = threading.Event()
+        self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True, name="crew")
 
     def start(self) -> None:
         """Begin."""
         self._thread.start()
+
+    def cancel(self, name: str) -> None:
+        """Somebody deletes this job now; the next one takes its place."""
+        self.cancelled[name] = clock.wall()
+
+    def deleted(self) -> list[str]:
+        """The names of the jobs that were deleted."""
+        return [run.name for run in tuple(self.jobs) if run.removed_early or run.name in self.cancelled]
 
     def no_more(self) -> None:
         """What runs is brought to its end; nothing follows it."""
@@ -42,12 +52,12 @@ class Crew:
 
     def stop(self) -> None:
         """End the thread."""
-        self._over.set()
+        self._ended.set()
         self._thread.join(timeout=30)
 
     def all_over(self) -> bool:
         """Whether every job that was begun has ended, and those to be deleted are."""
-        ended = all(self._seen.phase(run.name) in OVER for run in tuple(self.jobs))
+        ended = all(self._over(run) for run in tuple(self.jobs))
         return ended and not self._unborn and not self._doomed
 
     def standing(self) -> str:
@@ -59,14 +69,17 @@ class Crew:
         return ", ".join(parts)
 
     def _run(self) -> None:
-        while not self._over.wait(_EVERY):
+        while not self._ended.wait(_EVERY):
             for slot, run in tuple(self._current.items()):
-                if self._seen.phase(run.name) in OVER:
+                if self._over(run):
                     self._follow(slot, run)
             for run in tuple(self._unborn):
                 self._create(run)
             for run in tuple(self._doomed):
                 self._delete(run)
+
+    def _over(self, run: JobRun) -> bool:
+        return self._seen.phase(run.name) in OVER or run.name in self.cancelled
 
     def _follow(self, slot: Slot, run: JobRun) -> None:
         if run.removed_early and self._seen.phase(run.name) == "Complete":

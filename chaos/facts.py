@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from chaos.ledger import Line
 from spottrain.checkpoint.lineage import Record
+
+OVER: Final = frozenset({"Complete", "Failed"})
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,8 @@ class JobFacts:
     """One job.
 
     `claims`: the records of each lineage by number; the key is "" for the one of a gang and the index for
-    those of an Independent job. `told`: every status that was seen, in order.
+    those of an Independent job. `told`: every status that was seen, in order. `cancelled_at`: when somebody
+    deleted it before it was over.
     """
 
     name: str
@@ -48,6 +51,7 @@ class JobFacts:
     claims: Mapping[str, Mapping[int, Record]] = field(default_factory=dict)
     told: tuple[Told, ...] = ()
     cut: tuple[Window, ...] = ()
+    cancelled_at: float | None = None
 
     @property
     def last(self) -> Told:

@@ -21,6 +21,8 @@ class Kind(enum.StrEnum):
     """Somebody deletes a worker's pod, with its grace."""
     FORCE = "force-delete"
     """Somebody deletes a worker's pod without grace: its object is gone before its processes are."""
+    CANCEL = "cancel"
+    """Somebody deletes a job that is not over yet, for good."""
     OPERATOR = "operator"
     """kill -9 of the process of the operator that leads."""
     API_STOP = "api-stop"
@@ -43,6 +45,7 @@ WEIGHTS: Final[Mapping[Kind, int]] = {
     Kind.DRAIN: 3,
     Kind.DELETE: 2,
     Kind.FORCE: 1,
+    Kind.CANCEL: 1,
     Kind.OPERATOR: 3,
     Kind.API_STOP: 1,
     Kind.API_PAUSE: 1,
@@ -67,8 +70,8 @@ HOLDS: Final[Mapping[Kind, tuple[tuple[float, float], ...]]] = {
 class Fault:
     """One fault, `at` seconds after the start, for `hold` seconds (0: it is over at once).
 
-    `node`: which, for kinds that take one away. `pick`, from 0 to 1: which of the pods that there are at
-    that moment, for kinds that need one.
+    `node`: which, for kinds that take one away. `pick`, from 0 to 1: which of the pods (or jobs) that there
+    are at that moment, for kinds that need one.
     """
 
     number: int

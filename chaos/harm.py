@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from chaos.facts import Window
+from chaos.facts import OVER, Window
 from chaos.faults import Fault, Kind
 from chaos.schedule import Act
+from chaos.seen import JOBS
 from demo import clock
 from demo.manifests import NAMESPACE, SYSTEM_NAMESPACE
 from lab import clock as lab_clock
@@ -42,8 +43,10 @@ class Done:
 class Harm:
     """Does it, and remembers what was done."""
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, lab: Lab, cancelled: Callable[[str], None]) -> None:
+        """`cancelled` is told the name of a job that is about to be deleted."""
         self._lab = lab
+        self._cancelled = cancelled
         self.done: list[Done] = []
         self._begin: Mapping[Kind, Callable[[Fault], str]] = {
             Kind.KILL: lambda fault: self._node(lab.node_kill, fault),
@@ -52,6 +55,7 @@ class Harm:
             Kind.DRAIN: self._drain,
             Kind.DELETE: lambda fault: self._delete(fault, {}),
             Kind.FORCE: lambda fault: self._delete(fault, {"gracePeriodSeconds": 0}),
+            Kind.CANCEL: self._cancel,
             Kind.OPERATOR: self._kill_operator,
             Kind.API_STOP: lambda _: self._plain(lab.api_stop),
             Kind.API_PAUSE: lambda _: self._plain(lab.api_pause),
@@ -107,6 +111,16 @@ class Harm:
         self._lab.api.call("DELETE", f"{PODS}/{name}", body).expect(f"deleting {name}")
         return f"{name} on {pod['spec'].get('nodeName') or 'no node'}"
 
+    def _cancel(self, fault: Fault) -> str:
+        listed = self._lab.api.get(JOBS).expect("jobs")["items"]
+        job = chosen([one for one in listed if not over(one)], fault.pick)
+        if job is None:
+            return "no job was there"
+        name = str(job["metadata"]["name"])
+        self._cancelled(name)
+        self._lab.api.call("DELETE", f"{JOBS}/{name}").expect(f"deleting {name}")
+        return name
+
     def _kill_operator(self, _: Fault) -> str:
         lease = self._lab.api.get(LEASE).expect("the operator's Lease")
         # It goes by the name of its pod.
@@ -119,10 +133,15 @@ class Harm:
         return holder if found else f"{holder or 'nobody'} leads, and does not run"
 
 
-def chosen(pods: Sequence[Mapping[str, Any]], pick: float) -> Mapping[str, Any] | None:
-    """The pod at this place (0 to 1) of their order by name."""
-    ordered = sorted(pods, key=lambda one: str(one["metadata"]["name"]))
+def chosen(objects: Sequence[Mapping[str, Any]], pick: float) -> Mapping[str, Any] | None:
+    """The one at this place (0 to 1) of their order by name."""
+    ordered = sorted(objects, key=lambda one: str(one["metadata"]["name"]))
     return ordered[min(int(pick * len(ordered)), len(ordered) - 1)] if ordered else None
+
+
+def over(job: Mapping[str, Any]) -> bool:
+    """Whether it is complete or has failed."""
+    return (job.get("status") or {}).get("phase") in OVER
 
 
 def alive(pod: Mapping[str, Any]) -> bool:

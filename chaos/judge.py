@@ -66,7 +66,7 @@ def _jobs(jobs: Sequence[Judged]) -> str:
             one.job.name,
             one.job.mode,
             str(one.job.workers),
-            one.job.last.phase or "-",
+            _phase(one.job),
             str(one.attempts),
             str(one.job.last.reclaims),
             str(one.job.last.failures),
@@ -76,6 +76,10 @@ def _jobs(jobs: Sequence[Judged]) -> str:
         for one in jobs
     ]
     return columns([heading, *rows])
+
+
+def _phase(job: JobFacts) -> str:
+    return "deleted" if job.cancelled_at is not None else job.last.phase or "-"
 
 
 def _statements(verdict: Verdict) -> str:
@@ -101,7 +105,7 @@ def summary(verdict: Verdict) -> dict[str, Any]:
                 "name": one.job.name,
                 "mode": one.job.mode,
                 "workers": one.job.workers,
-                "phase": one.job.last.phase,
+                "phase": _phase(one.job),
                 "attempts": one.attempts,
                 "reclaims": one.job.last.reclaims,
                 "failures": one.job.last.failures,

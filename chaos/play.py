@@ -108,7 +108,7 @@ def _run(stage: Stage, acts: Sequence[schedule.Act]) -> tuple[Verdict, tuple[Don
     """All faults, the end of the jobs, and what is left of them."""
     seen = Seen(stage.site.programs, stage.out)
     crew = Crew(stage.lab.api, seen, SLOTS, lambda run: _document(stage, run))
-    doer = Harm(stage.lab)
+    doer = Harm(stage.lab, crew.cancel)
     with ExitStack() as ends:
         for part in (NodeLogs(stage.lab, stage.out / "logs"), seen, crew):
             part.start()
@@ -162,7 +162,7 @@ def _wait_for_the_end(stage: Stage, crew: Crew) -> list[str]:
 
 def _tidy(stage: Stage, crew: Crew) -> list[str]:
     """What is left of jobs that are over, and then, when all are deleted, of any."""
-    deleted = [run.name for run in crew.jobs if run.removed_early]
+    deleted = crew.deleted()
     left = _settled(lambda: leftovers.now_when_complete(stage.lab, deleted))
     _collect(stage)
     for run in crew.jobs:
@@ -196,6 +196,7 @@ def _facts(stage: Stage, crew: Crew, seen: Seen, done: Sequence[Done]) -> tuple[
             claims=claims[run.name],
             told=seen.told(run.name),
             cut=cut,
+            cancelled_at=crew.cancelled.get(run.name),
         )
         for run in sorted(crew.jobs, key=lambda run: run.name)
     )

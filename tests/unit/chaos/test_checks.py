@@ -188,6 +188,15 @@ def test_a_complete_job_that_becomes_something_else_is_found() -> None:
     }
 
 
+def test_a_job_that_was_deleted_need_not_be_complete_and_starts_nothing_any_more() -> None:
+    job = replace(good(), told=good().told[:-1], cancelled_at=115)
+    assert wrong(job) == {}
+    job = replace(job, cancelled_at=99)
+    assert wrong(job) == {
+        "a deleted job starts nothing": "worker 0 of attempt 2 was started 21.0 s after the job was deleted"
+    }
+
+
 # Gang
 
 

@@ -1,7 +1,7 @@
 """What happens when: from the seed alone, and within its bounds."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaos import schedule
@@ -11,6 +11,7 @@ NODES = ("od-1", "od-2", "spot-1", "spot-2", "spot-3")
 SEEDS = st.integers(min_value=0, max_value=1_000_000)
 
 
+@settings(deadline=None)
 @given(SEEDS)
 def test_the_same_seed_gives_the_same_faults(seed: int) -> None:
     assert schedule.schedule(seed, 900, NODES) == schedule.schedule(seed, 900, NODES)
@@ -27,6 +28,7 @@ def test_a_shorter_run_is_the_beginning_of_a_longer_one() -> None:
     assert short
 
 
+@settings(deadline=None)
 @given(SEEDS)
 def test_never_more_than_two_nodes_are_away_and_each_has_time_to_recover(seed: int) -> None:
     taken = [one for one in schedule.schedule(seed, 900, NODES) if one.kind in NODE_KINDS]
@@ -36,6 +38,7 @@ def test_never_more_than_two_nodes_are_away_and_each_has_time_to_recover(seed: i
         assert len(set(away)) == len(away)
 
 
+@settings(deadline=None)
 @given(SEEDS)
 def test_nothing_begins_or_ends_during_an_outage_of_what_all_depend_on(seed: int) -> None:
     faults = schedule.schedule(seed, 900, NODES)
@@ -44,6 +47,7 @@ def test_nothing_begins_or_ends_during_an_outage_of_what_all_depend_on(seed: int
         assert not [moment for moment in moments if outage.at <= moment <= outage.end]
 
 
+@settings(deadline=None)
 @given(SEEDS)
 def test_faults_are_numbered_begin_in_time_and_last_as_long_as_their_kind_may(seed: int) -> None:
     faults = schedule.schedule(seed, 300, NODES)
