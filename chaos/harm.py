@@ -126,11 +126,14 @@ class Harm:
         # It goes by the name of its pod.
         holder = str(lease["spec"].get("holderIdentity") or "")
         listed = self._lab.api.get(f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/pods").expect("pods")["items"]
-        leaders = {one["metadata"]["uid"] for one in listed if one["metadata"]["name"] == holder}
-        found = [one for one in self._lab.pod_processes() if one.pod in leaders and OPERATOR in one.command]
-        for one in found:
+        names_by_uid = {one["metadata"]["uid"]: str(one["metadata"]["name"]) for one in listed}
+        running = [one for one in self._lab.pod_processes() if OPERATOR in one.command]
+        leading = [one for one in running if names_by_uid.get(one.pod) == holder]
+        # The one that led may lie dead of an earlier fault: then whoever is about to follow it.
+        for one in leading or running:
             process.kill(one.pid)
-        return holder if found else f"{holder or 'nobody'} leads, and does not run"
+        killed = ", ".join(sorted({names_by_uid.get(one.pod, one.pod) for one in leading or running}))
+        return f"{killed or 'none runs'}; {holder or 'nobody'} held the Lease"
 
 
 def chosen(objects: Sequence[Mapping[str, Any]], pick: float) -> Mapping[str, Any] | None:
