@@ -1,17 +1,17 @@
 """Making gangs, taking one pod from each, and timing how long they are not whole."""
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-from bench.systems import System
+from bench.systems import Object, System
 from bench.watching import Gangs
 from lab import clock
 from lab.api import Api
 from lab.cluster import Lab
 
-CREATE_SECONDS = 300.0
+CREATE_SECONDS = 1800.0
 RECOVER_SECONDS = 400.0
 AT_ONCE = 8
 
@@ -23,15 +23,22 @@ def running(lab: Lab, system: System, count: int, workers: int) -> Iterator[Gang
     lab.kubectl("create", "namespace", namespace)
     lab.wait_namespace(namespace)
     path = system.collection(namespace)
-    for number in range(count):
-        lab.api.call("POST", path, system.gang(f"g{number}", workers)).expect("a gang")
     gangs = Gangs(lab.api, namespace, system.labels, workers)
     try:
+        with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+            made = pool.map(
+                lambda number: _make(lab.api, path, system.gang(f"g{number}", workers)), range(count)
+            )
+            list(made)
         gangs.wait_quiet(count, CREATE_SECONDS)
         yield gangs
     finally:
         _remove(lab, system, namespace)
         gangs.close()
+
+
+def _make(api: Api, path: str, gang: Object) -> None:
+    api.call("POST", path, gang).expect("a gang")
 
 
 def _remove(lab: Lab, system: System, namespace: str) -> None:
@@ -51,13 +58,19 @@ def recover(api: Api, gangs: Gangs, only: str = "") -> list[float]:
     before = gangs.newest()
     gangs.wait_quiet(len(before), CREATE_SECONDS)
     before = {gang: attempt for gang, attempt in before.items() if only in {"", gang}}
+    started = hit(api, gangs, before)
+    moments = gangs.wait_whole(before, RECOVER_SECONDS)
+    return sorted(moment - started for moment in moments.values())
+
+
+def hit(api: Api, gangs: Gangs, which: Collection[str]) -> float:
+    """Evict worker 1 of each of these gangs, as fast as eight connections can; the moment of the first."""
     workers = gangs.pods().values()
-    victims = [one.name for one in workers if one.index == 1 and one.attempt.gang in before]
+    victims = [one.name for one in workers if one.index == 1 and one.attempt.gang in which]
     started = clock.now()
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         list(pool.map(lambda name: evict(api, gangs.namespace, name), victims))
-    moments = gangs.wait_whole(before, RECOVER_SECONDS)
-    return sorted(moment - started for moment in moments.values())
+    return started
 
 
 def evict(api: Api, namespace: str, pod: str) -> None:

@@ -21,8 +21,8 @@ def up() -> Lab:
 
 
 @contextmanager
-def fleet(lab: Lab, count: int = NODES) -> Iterator[None]:
-    """That many spot nodes of 16 GPUs, for a while."""
+def fleet(lab: Lab, count: int = NODES, gpus: int = GPUS) -> Iterator[None]:
+    """That many spot nodes of so many GPUs, for a while."""
     nodes = [
         FakeNode(
             f"spot-{number}",
@@ -30,7 +30,7 @@ def fleet(lab: Lab, count: int = NODES) -> Iterator[None]:
                 "karpenter.sh/capacity-type": "spot",
                 "topology.kubernetes.io/zone": ZONES[number % len(ZONES)],
             },
-            capacity={"nvidia.com/gpu": str(GPUS)},
+            capacity={"nvidia.com/gpu": str(gpus)},
         )
         for number in range(count)
     ]

@@ -57,20 +57,32 @@ class Spottrain:
         for path in sorted((ROOT / "crds").glob("*.yaml")):
             _install(lab, path)
         self.stop(lab)
-        port = lab.addresses.port(7)
+        port = self._port(lab)
         code = "from spottrain.controller.main import main; main()"
         process.spawn(
             [sys.executable, "-c", code, "--http-port", str(port), "--log-level", "WARNING"],
             log=log,
-            pid_file=lab.state.pids / self.name,
+            pid_file=self.pid_file(lab),
             env={**lab.env(), "PYTHONPATH": str(ROOT / "operator")},
         )
-        url = f"http://127.0.0.1:{port}/readyz"
+        url = self.url(lab, "/readyz")
         clock.wait_for(f"spottrain ready ({log})", lambda: shell.succeeds("curl", "-fs", url), seconds=60)
 
     def stop(self, lab: Lab) -> None:
         """SIGTERM, as a kubelet would."""
-        process.stop(lab.state.pids / self.name, grace=10)
+        process.stop(self.pid_file(lab), grace=10)
+
+    def pid_file(self, lab: Lab) -> Path:
+        """Where its process is found."""
+        return lab.state.pids / self.name
+
+    def url(self, lab: Lab, path: str) -> str:
+        """Of its own server: probes and metrics."""
+        return f"http://127.0.0.1:{self._port(lab)}{path}"
+
+    @staticmethod
+    def _port(lab: Lab) -> int:
+        return lab.addresses.port(7)
 
     def collection(self, namespace: str) -> str:
         """SpotTrainingJobs."""

@@ -56,6 +56,9 @@ class Gangs:
         self._running: dict[Attempt, set[str]] = {}
         self._whole: dict[Attempt, float] = {}
         self._created: dict[Attempt, float] = {}
+        self._made: dict[Attempt, set[str]] = {}
+        self._all_made: dict[Attempt, float] = {}
+        self._unready: set[str] = set()
         self._changed = threading.Condition()
         self._closed = False
         self._connection = self._open(self._list())
@@ -91,11 +94,15 @@ class Gangs:
         """When each gang's first pod of an attempt later than `after` was seen."""
         return self._wait("a replacement", lambda: self._first(self._created, after), after, seconds)
 
+    def wait_made(self, after: Mapping[str, int], seconds: float) -> dict[str, float]:
+        """When each gang's last pod of an attempt later than `after` was first seen."""
+        return self._wait("all pods made", lambda: self._first(self._all_made, after), after, seconds)
+
     def wait_quiet(self, gangs: int, seconds: float) -> None:
         """Until every one of `gangs` gangs runs whole and no other pod is left."""
 
         def quiet() -> bool:
-            return len(self._pods) == gangs * self.workers and all(one.runs for one in self._pods.values())
+            return len(self._pods) == gangs * self.workers and not self._unready
 
         self._until(quiet, seconds, f"{gangs} gangs of {self.workers} in {self.namespace} quiet")
 
@@ -158,9 +165,15 @@ class Gangs:
         with self._changed:
             if kind == "DELETED":
                 self._pods.pop(metadata["uid"], None)
+                self._unready.discard(metadata["uid"])
             else:
                 self._pods[metadata["uid"]] = Worker(metadata["name"], attempt, index, runs)
+                (self._unready.discard if runs else self._unready.add)(metadata["uid"])
                 self._created.setdefault(attempt, now)
+                made = self._made.setdefault(attempt, set())
+                made.add(metadata["uid"])
+                if len(made) == self.workers:
+                    self._all_made.setdefault(attempt, now)
             self._count(attempt, metadata["uid"], now, runs=runs and kind != "DELETED")
             self._changed.notify_all()
 

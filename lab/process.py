@@ -22,6 +22,16 @@ def start_time(pid: int) -> str | None:
     return None if fields[0] == "Z" else fields[19]
 
 
+def peak_bytes(pid: int) -> int:
+    """The most memory that the process has had resident so far (VmHWM); ProcessLookupError if it is gone."""
+    try:
+        text = Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError as error:
+        raise ProcessLookupError(pid) from error
+    line = next(line for line in text.splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) * 1024
+
+
 def spawn(
     argv: Sequence[shell.Word],
     *,

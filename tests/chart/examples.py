@@ -5,7 +5,7 @@ import dataclasses
 import datetime as dt
 from typing import Any
 
-from spottrain.api import conditions, status
+from spottrain.api import conditions, indexes, shards, status
 
 NOON = dt.datetime(2026, 11, 29, 12, 0, tzinfo=dt.UTC)
 
@@ -23,7 +23,7 @@ STATUS = status.Status(
     go_attempt=3,
     reclaims=2,
     failures=1,
-    workers=status.Workers(desired=4, running=3, on_demand=1, spot=2, succeeded=1),
+    workers=status.Workers(desired=4, running=3, on_demand=1, spot=2, succeeded=1, indexes=9),
     step=1200,
     last_reclaim=status.Reclaim(
         time=NOON,
@@ -52,6 +52,14 @@ STATUS = status.Status(
     start=NOON,
     completion=NOON,
     next_retry=NOON,
+    shards=shards.Shards(
+        completed=indexes.of([0, 1, 2, 5]),
+        failed=indexes.of([6]),
+        made=indexes.of([3, 4]),
+        restarts=indexes.Counts().plus({3: 1, 6: 2}),
+        failures=indexes.Counts().plus({6: 2}),
+        retries=(shards.Retry(NOON, indexes.of([7])),),
+    ),
 )
 
 

@@ -20,6 +20,38 @@ NO_CHECKPOINT = (
     "spec.checkpoint is required, because without one a reclaimed node takes all work with it: set "
     "spec.checkpoint.uri, for example s3://bucket/prefix"
 )
+NO_URI = (
+    "spec.checkpoint.uri is required in a gang, whose workers all go on from the same checkpoint: set it, "
+    "for example to s3://bucket/prefix"
+)
+URI_ADDED = (
+    "spec.checkpoint.uri can't be added or taken away later, as work would be lost or done twice: create a "
+    "new job"
+)
+GANG_TOO_LARGE = (
+    "spec.workers is more than 1000, which only spec.mode Independent can have: the workers of a gang all "
+    "train together"
+)
+PARALLEL_GANG = (
+    "spec.parallelism is only used with spec.mode Independent: the workers of a gang all run at once, so "
+    "leave it out"
+)
+GANG_PER_INDEX = (
+    "spec.maxFailuresPerIndex is only used with spec.mode Independent: a gang fails as a whole, so set "
+    "spec.maxFailures"
+)
+GANG_FAILED_INDEXES = (
+    "spec.maxFailedIndexes is only used with spec.mode Independent: a gang fails as a whole, so set "
+    "spec.maxFailures"
+)
+FLOOR_ABOVE_PARALLELISM = (
+    "spec.spot.onDemandFloor is more than spec.parallelism: it is a part of the workers that run at once, "
+    "so lower the floor or raise the parallelism (50 if it is left out)"
+)
+NAMES_FOR_NOBODY = (
+    "spec.workerHostnames is only used with spec.mode Gang: independent workers don't meet, so leave it out"
+)
+MODE_CHANGED = "spec.mode can't be changed: delete the job and create it anew with the other mode"
 NOT_ABSOLUTE = (
     "spec.checkpoint.uri must be absolute, so that it outlives the pod: s3://bucket/prefix, or "
     "file:///path on a shared volume; a relative or local path is lost with its pod"
@@ -46,6 +78,7 @@ URI_CHANGED = (
     "spec.checkpoint.uri can't be changed, as a running job would lose its work: create a new job with "
     "the other uri"
 )
+HOSTNAMES_CHANGED = "spec.workerHostnames can't be changed: delete the job and create it anew"
 STEP_MISSING = "spec.checkpoint.restore is Step, so spec.checkpoint.step must say which one"
 STEP_UNUSED = (
     "spec.checkpoint.step is only used with restore Step: set spec.checkpoint.restore to Step, or leave"

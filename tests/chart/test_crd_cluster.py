@@ -47,6 +47,11 @@ def job(*, name: str = "tr", pod: dict[str, Any] | None = None, **spec: Any) -> 
     }
 
 
+def shards(**spec: Any) -> dict[str, Any]:
+    """An Independent job, without a place for checkpoints."""
+    return without(job(mode="Independent", **spec), "checkpoint")
+
+
 def without(document: dict[str, Any], field: str) -> dict[str, Any]:
     """The same job without a field of its spec."""
     document = copy.deepcopy(document)
@@ -95,6 +100,30 @@ REFUSED: cabc.Mapping[str, tuple[dict[str, Any], str, str]] = {
     ),
     "floor as a word": (job(spot={"onDemandFloor": "4"}), "spec.spot.onDemandFloor", sentences.FLOOR_FORM),
     "no checkpoint (B19)": (without(job(), "checkpoint"), "spec.checkpoint", sentences.NO_CHECKPOINT),
+    "no uri in a gang": (job(checkpoint={"keep": 5}), "spec.checkpoint.uri", sentences.NO_URI),
+    "a gang of 1001": (job(workers=1001), "spec.workers", sentences.GANG_TOO_LARGE),
+    "a gang a few at once": (job(parallelism=3), "spec.parallelism", sentences.PARALLEL_GANG),
+    "a budget for each member": (
+        job(maxFailuresPerIndex=1),
+        "spec.maxFailuresPerIndex",
+        sentences.GANG_PER_INDEX,
+    ),
+    "failed members": (job(maxFailedIndexes=1), "spec.maxFailedIndexes", sentences.GANG_FAILED_INDEXES),
+    "names for independent workers": (
+        shards(workerHostnames=True),
+        "spec.workerHostnames",
+        sentences.NAMES_FOR_NOBODY,
+    ),
+    "floor above parallelism": (
+        shards(parallelism=2, spot={"onDemandFloor": 3}),
+        "spec.spot.onDemandFloor",
+        sentences.FLOOR_ABOVE_PARALLELISM,
+    ),
+    "floor above the default of parallelism": (
+        shards(workers=100, spot={"onDemandFloor": 51}),
+        "spec.spot.onDemandFloor",
+        sentences.FLOOR_ABOVE_PARALLELISM,
+    ),
     "relative uri (B19)": (
         job(checkpoint={"uri": "./checkpoints"}),
         "spec.checkpoint.uri",
@@ -179,7 +208,6 @@ def test_a_mistake_is_refused_with_its_field_and_what_to_do(
 @pytest.mark.parametrize(
     ("document", "field"),
     [
-        (job(parallelism=3), 'unknown field "spec.parallelism"'),
         (job(spot={"fallback": {"after": "15m"}}), 'unknown field "spec.spot.fallback"'),
         (job(completeBy="2026-12-01T08:00:00Z"), 'unknown field "spec.completeBy"'),
     ],
@@ -193,10 +221,10 @@ def test_a_field_of_a_later_version_is_refused_by_name(
 
 
 def test_a_mode_of_a_later_version_is_refused_with_the_choices(server: api.Api) -> None:
-    (found, message), *_ = refusals(server, job(mode="Independent"))
+    (found, message), *_ = refusals(server, job(mode="Elastic"))
     assert (found, message) == (
         "spec.mode",
-        'Unsupported value: "Independent": supported values: "Gang"',
+        'Unsupported value: "Elastic": supported values: "Gang", "Independent"',
     )
 
 
@@ -210,6 +238,10 @@ def test_a_mode_of_a_later_version_is_refused_with_the_choices(server: api.Api) 
         job(checkpoint={"uri": "s3://ck/tr", "restore": "Step", "step": 7}),
         job(spot={"window": "1h30m", "gracePeriod": "1.5h"}, ttlAfterFinished="2d"),
         job(pod={"restartPolicy": "Never"}),
+        job(workers=1000),
+        shards(workers=10000, parallelism=1000, spot={"onDemandFloor": 1000}),
+        shards(workers=51, spot={"onDemandFloor": 50}, maxFailuresPerIndex=0, maxFailedIndexes=0),
+        job(mode="Independent", checkpoint={"keep": 5}),
         on_volume("file:///data/ck", "/data", PVC),
         on_volume("file:///data", "/data/", PVC),
         on_volume("file:///data/ck", "/data", {"hostPath": {"path": "/mnt/shared"}}, read_only=False),
@@ -292,9 +324,9 @@ def test_what_is_left_out_is_filled_in_visibly(server: api.Api) -> None:
             "restore": "Latest",
             "onBroken": "Stop",
         },
-        "maxFailures": 3,
         "placementTimeout": "15m",
         "suspend": False,
+        "workerHostnames": False,
     }
 
 
@@ -313,6 +345,35 @@ def test_the_place_of_the_checkpoints_stays(server: api.Api, stored: str) -> Non
     ((field, message),) = causes(changed)
     assert (changed.status, field) == (422, "spec.checkpoint.uri")
     assert message.endswith(sentences.URI_CHANGED)
+
+
+def test_who_has_a_name_stays(server: api.Api, stored: str) -> None:
+    """The Service is there already, and workers look each other up."""
+    changed = server.merge(stored, {"spec": {"workerHostnames": True}})
+    ((field, message),) = causes(changed)
+    assert (changed.status, field) == (422, "spec.workerHostnames")
+    assert message.endswith(sentences.HOSTNAMES_CHANGED)
+
+
+def test_the_mode_stays(server: api.Api, stored: str) -> None:
+    changed = server.merge(stored, {"spec": {"mode": "Independent"}})
+    assert (changed.status, causes(changed)[0][0]) == (422, "spec.mode")
+    assert causes(changed)[0][1].endswith(sentences.MODE_CHANGED)
+
+
+def test_a_place_for_checkpoints_is_neither_added_nor_taken_away(server: api.Api) -> None:
+    document = shards()
+    document["metadata"]["name"] = f"{NAME}-i"
+    document["spec"]["suspend"] = True
+    server.call("POST", JOBS, document).expect("the job")
+    path = f"{JOBS}/{NAME}-i"
+    try:
+        added = server.merge(path, {"spec": {"checkpoint": {"uri": "s3://ck/tr"}}})
+        ((field, message),) = causes(added)
+        assert (added.status, field) == (422, "spec.checkpoint.uri")
+        assert message.endswith(sentences.URI_ADDED)
+    finally:
+        server.call("DELETE", path)
 
 
 @pytest.mark.parametrize("status", [{"attempt": 2}, {"attempt": None}, None], ids=str)
@@ -345,15 +406,16 @@ def test_the_columns_say_how_the_run_goes(lab: cluster.Lab, server: api.Api, sto
 
     def shown() -> list[str]:
         header, row = (line.split() for line in lab.kubectl("get", "stj", "-o", "wide", NAME).splitlines())
-        return [" ".join(header), " ".join((*row[:5], *row[-3:]))]
+        return [" ".join(header), " ".join((*row[:6], *row[-3:]))]
 
     def expected() -> list[str]:
         now = server.get(stored).expect("the job")["status"]
         values = (
             *(NAME, now["phase"], now["workersText"], now["progress"]["step"], now["reclaims"]),
+            now["finishedText"],
             *(now["attempt"], now["workers"]["spot"], now["workers"]["onDemand"]),
         )
-        header = "NAME PHASE WORKERS STEP RECLAIMS AGE ATTEMPT SPOT ON-DEMAND"
+        header = "NAME PHASE WORKERS STEP RECLAIMS FINISHED AGE ATTEMPT SPOT ON-DEMAND"
         return [header, " ".join(str(value) for value in values)]
 
     clock.poll(lambda: shown() == expected(), seconds=10)

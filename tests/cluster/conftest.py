@@ -21,6 +21,11 @@ ROOT = Path(__file__).parents[2]
 NODE_LOSS = 20
 
 
+def lab_name(kind: str) -> str:
+    """Labs of one's own, beside those of another checkout: SPOTTRAIN_TEST_LAB is put before their names."""
+    return os.environ.get("SPOTTRAIN_TEST_LAB", "") + kind
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
@@ -30,7 +35,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def plane() -> Lab:
     """A lab of its own, so that no other operator and no real node is in the way."""
-    lab = Lab("cases")
+    lab = Lab(lab_name("cases"))
     lab.up(Config(nodes=()))
     for path in sorted((ROOT / "crds").glob("*.yaml")):
         lab.kubectl("apply", "--server-side", "--force-conflicts", "-f", path)

@@ -21,7 +21,7 @@ from lab.gateway import Fault, Gateway
 from lab.kwok import FakeNode
 from lab.proxy import Mode, Proxy
 from tests.cluster import play
-from tests.cluster.conftest import ROOT, Operator
+from tests.cluster.conftest import ROOT, Operator, lab_name
 
 USER_AGENT = "spottrain-operator"
 ACCOUNT = "/api/v1/namespaces/spottrain-system/serviceaccounts/spottrain"
@@ -34,7 +34,7 @@ BINDINGS = (
 @pytest.fixture(scope="module")
 def own() -> Iterator[Lab]:
     """A control plane with two machines of 16 GPUs."""
-    lab = Lab("outages")
+    lab = Lab(lab_name("outages"))
     lab.remove()
     try:
         lab.up(Config(nodes=(), audit=True))

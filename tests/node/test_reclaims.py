@@ -2,6 +2,7 @@
 
 import re
 
+from lab import torch_env
 from tests.node.conftest import Site
 
 PATIENCE = 90
@@ -125,3 +126,20 @@ def test_the_end_of_a_failed_log_is_in_the_condition(site: Site) -> None:
 def words(site: Site) -> str:
     message = str(site.job.condition("Failed").get("message", ""))
     return message if "end of the log of tr-0-1" in message else ""
+
+
+def test_torchruns_c10d_rendezvous_meets_although_worker_0_alone_has_a_name(site: Site) -> None:
+    """The program's own choice; the first of the nodes in the order of their names is rank 0."""
+    document = site.manifest("c10d.py", workers=3)
+    pod = document["spec"]["template"]["spec"]
+    libraries = str(torch_env.ensure().resolve())
+    pod["volumes"].append({"name": "torch", "hostPath": {"path": libraries, "type": "Directory"}})
+    container = pod["containers"][0]
+    container["volumeMounts"].append({"name": "torch", "mountPath": libraries, "readOnly": True})
+    container["env"].append({"name": "PYTHONPATH", "value": libraries})
+    meet = ["--rdzv-backend=c10d", "--rdzv-endpoint=$(PET_MASTER_ADDR):$(PET_MASTER_PORT)"]
+    run = ["python3", "-m", "torch.distributed.run", *meet, "--nproc-per-node=1", "/programs/c10d.py"]
+    container["command"] = run
+    site.job.applied(document)
+    site.job.wait_phase("Complete", 2 * PATIENCE)
+    assert "counted workers=3" in site.log("tr-2-1")

@@ -21,6 +21,7 @@ NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
 
 # Running
 ALL_WORKERS_RUN: Final = "AllWorkersRun"
+WORKERS_RUN: Final = "WorkersRun"
 WAITING_FOR_WORKERS: Final = "WaitingForWorkers"
 WAITING_FOR_PREDECESSORS: Final = "WaitingForPredecessors"
 CONTROL_PLANE_SUSPECT: Final = "ControlPlaneSuspect"
@@ -44,6 +45,9 @@ NOT_SUSPENDED: Final = "NotSuspended"
 ALL_WORKERS_FINISHED: Final = "AllWorkersFinished"
 NOT_YET: Final = "NotYet"
 TOO_MANY_FAILURES: Final = "TooManyFailures"
+# As the Job controller words them for an Indexed Job.
+MAX_FAILED_INDEXES_EXCEEDED: Final = "MaxFailedIndexesExceeded"
+FAILED_INDEXES: Final = "FailedIndexes"
 
 # Events that have no condition of their own
 ATTEMPT_STARTED: Final = "AttemptStarted"

@@ -13,6 +13,18 @@ class InvalidSpecError(ValueError):
     """A spec that admission let through and can't be acted on; the text names field and remedy."""
 
 
+DEFAULT_FAILURES = 3
+DEFAULT_PARALLELISM = 50
+LARGEST_GANG = 1000
+
+
+class Mode(enum.StrEnum):
+    """How workers depend on each other."""
+
+    GANG = "Gang"
+    INDEPENDENT = "Independent"
+
+
 class Spread(enum.StrEnum):
     """Where the workers of a gang stand to each other."""
 
@@ -33,7 +45,10 @@ class Spot:
 
 @dataclasses.dataclass(frozen=True)
 class Checkpoint:
-    """Where and how checkpoints are kept; `interval` is seconds, None for auto."""
+    """Where and how checkpoints are kept; `interval` is seconds, None for auto.
+
+    `uri` is empty where an Independent job leaves it to its program.
+    """
 
     uri: str
     endpoint: str = ""
@@ -47,16 +62,37 @@ class Checkpoint:
 
 @dataclasses.dataclass(frozen=True)
 class Spec:
-    """A SpotTrainingJob's wishes. `template` is the PodTemplateSpec as written; times are seconds."""
+    """A SpotTrainingJob's wishes. `template` is the PodTemplateSpec as written; times are seconds.
+
+    `worker_hostnames`: each worker has a DNS name, not worker 0 alone.
+
+    `max_failures` counts those of the whole job, None for no limit; the two others speak of the indexes of an
+    Independent job: failures that each may have, and how many may end as failed (None: all of them).
+    """
 
     workers: int
     template: cabc.Mapping[str, Any]
     checkpoint: Checkpoint
     spot: Spot = Spot()
-    max_failures: int = 3
+    max_failures: int | None = DEFAULT_FAILURES
     suspend: bool = False
     placement_timeout: float = 900.0
     ttl: float | None = None
+    worker_hostnames: bool = False
+    mode: Mode = Mode.GANG
+    parallelism: int = DEFAULT_PARALLELISM
+    max_failures_per_index: int = DEFAULT_FAILURES
+    max_failed_indexes: int | None = None
+
+    @property
+    def independent(self) -> bool:
+        """Each index runs by itself."""
+        return self.mode is Mode.INDEPENDENT
+
+    @property
+    def at_once(self) -> int:
+        """The most workers that run at the same time."""
+        return min(self.workers, self.parallelism) if self.independent else self.workers
 
 
 def parse(raw: cabc.Mapping[str, Any]) -> Spec:
@@ -67,38 +103,64 @@ def parse(raw: cabc.Mapping[str, Any]) -> Spec:
 
     """
     workers = _integer(raw.get("workers", 1), "spec.workers", least=1)
-    if raw.get("mode", "Gang") != "Gang":
-        raise InvalidSpecError("spec.mode: this version runs Gang only")
+    mode = _mode(raw, workers)
+    parallelism = _integer(raw.get("parallelism", DEFAULT_PARALLELISM), "spec.parallelism", least=1)
+    at_once = min(workers, parallelism) if mode is Mode.INDEPENDENT else workers
     template = raw.get("template")
     if not isinstance(template, cabc.Mapping) or not template.get("spec", {}).get("containers"):
         raise InvalidSpecError("spec.template.spec.containers: name at least one container")
     return Spec(
         workers=workers,
         template=template,
-        checkpoint=_checkpoint(raw.get("checkpoint") or {}),
-        spot=_spot(raw.get("spot") or {}, workers),
-        max_failures=_integer(raw.get("maxFailures", 3), "spec.maxFailures", least=0),
+        checkpoint=_checkpoint(raw.get("checkpoint") or {}, mode),
+        spot=_spot(raw.get("spot") or {}, at_once, mode),
         suspend=bool(raw.get("suspend", False)),
         placement_timeout=_seconds(raw.get("placementTimeout", "15m"), "spec.placementTimeout") or 0.0,
         ttl=_seconds(raw.get("ttlAfterFinished"), "spec.ttlAfterFinished"),
+        worker_hostnames=bool(raw.get("workerHostnames", False)),
+        mode=mode,
+        parallelism=parallelism,
+        **_budgets(raw, mode),
     )
 
 
-def _spot(raw: cabc.Mapping[str, Any], workers: int) -> Spot:
-    default = Spread.PACK if workers > 1 else Spread.ZONE
+def _mode(raw: cabc.Mapping[str, Any], workers: int) -> Mode:
+    try:
+        mode = Mode(raw.get("mode", Mode.GANG))
+    except ValueError:
+        raise InvalidSpecError("spec.mode: this version runs Gang and Independent") from None
+    if mode is Mode.GANG and workers > LARGEST_GANG:
+        raise InvalidSpecError(f"spec.workers: a gang has at most {LARGEST_GANG}; only Independent has more")
+    return mode
+
+
+def _budgets(raw: cabc.Mapping[str, Any], mode: Mode) -> dict[str, Any]:
+    """The limits of failures. A gang has one; indexes have three, as those of an Indexed Job."""
+    whole = _optional_integer(raw.get("maxFailures"), "spec.maxFailures")
+    default = DEFAULT_FAILURES if whole is None else whole
+    if mode is Mode.GANG:
+        return {"max_failures": default}
+    each = _integer(raw.get("maxFailuresPerIndex", default), "spec.maxFailuresPerIndex", least=0)
+    failed = _optional_integer(raw.get("maxFailedIndexes"), "spec.maxFailedIndexes")
+    return {"max_failures": whole, "max_failures_per_index": each, "max_failed_indexes": failed}
+
+
+def _spot(raw: cabc.Mapping[str, Any], workers: int, mode: Mode) -> Spot:
+    """`workers`: how many run at once, of which the floor is a part."""
+    default = Spread.PACK if workers > 1 and mode is Mode.GANG else Spread.ZONE
     try:
         spread = Spread(raw.get("spread", default))
     except ValueError:
         raise InvalidSpecError("spec.spot.spread: write zone, pack or none") from None
     return Spot(
-        floor=_floor(raw.get("onDemandFloor", 0), workers),
+        floor=_floor(raw.get("onDemandFloor", 0), workers, mode),
         window=_seconds(raw.get("window"), "spec.spot.window"),
         grace=_seconds(raw.get("gracePeriod"), "spec.spot.gracePeriod"),
         spread=spread,
     )
 
 
-def _floor(raw: Any, workers: int) -> int:
+def _floor(raw: Any, workers: int, mode: Mode) -> int:
     """Workers on on-demand nodes; a percentage is rounded up, so that 25% of 3 is one."""
     field = "spec.spot.onDemandFloor"
     if isinstance(raw, str):
@@ -109,15 +171,17 @@ def _floor(raw: Any, workers: int) -> int:
         raw = math.ceil(workers * int(raw[:-1]) / 100)
     floor = _integer(raw, field, least=0)
     if floor > workers:
+        which = "workers" if mode is Mode.GANG else "workers that run at once"
         raise InvalidSpecError(
-            f"{field}: {floor} is more than the {workers} workers; lower it or add workers"
+            f"{field}: {floor} is more than the {workers} {which}; lower it or add workers"
         )
     return floor
 
 
-def _checkpoint(raw: cabc.Mapping[str, Any]) -> Checkpoint:
+def _checkpoint(raw: cabc.Mapping[str, Any], mode: Mode) -> Checkpoint:
     uri = raw.get("uri", "")
-    if not uri.startswith(("s3://", "file:///")):
+    left_out = mode is Mode.INDEPENDENT and not uri
+    if not left_out and not uri.startswith(("s3://", "file:///")):
         raise InvalidSpecError(
             "spec.checkpoint.uri: write s3://bucket/prefix, or file:///path on a volume all workers share"
         )
@@ -138,6 +202,10 @@ def _integer(value: Any, field: str, *, least: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise InvalidSpecError(f"{field}: write a whole number of at least {least}")
     return value
+
+
+def _optional_integer(value: Any, field: str) -> int | None:
+    return None if value is None else _integer(value, field, least=0)
 
 
 def _seconds(value: Any, field: str) -> float | None:

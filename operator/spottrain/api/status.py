@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from spottrain.api import conditions as words
 from spottrain.api import duration
+from spottrain.api import shards as shard
 from spottrain.api.conditions import Condition
 
 ATTEMPTS_KEPT = 10
@@ -81,13 +82,14 @@ class Reclaim:
 
 @dataclasses.dataclass(frozen=True)
 class Workers:
-    """How many workers there are, counted in this pass."""
+    """How many workers there are, counted in this pass. `indexes` is of an Independent job: all of them."""
 
     desired: int = 0
     running: int = 0
     on_demand: int = 0
     spot: int = 0
     succeeded: int = 0
+    indexes: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,6 +112,8 @@ class Status:
     start: dt.datetime | None = None
     completion: dt.datetime | None = None
     next_retry: dt.datetime | None = None
+    shards: shard.Shards | None = None
+    """Of an Independent job that was begun."""
 
     @property
     def over(self) -> bool:
@@ -128,7 +132,8 @@ class Status:
     @property
     def decisions(self) -> tuple["Status", dict[str, tuple[bool | None, str, int]]]:
         """The status without its words, and what its conditions hold true."""
-        bare = dataclasses.replace(self, workers=Workers(self.workers.desired), conditions=(), go_attempt=0)
+        counted = Workers(self.workers.desired, indexes=self.workers.indexes)
+        bare = dataclasses.replace(self, workers=counted, conditions=(), go_attempt=0)
         return bare, words.decided(self.conditions)
 
 
@@ -151,6 +156,7 @@ def parse(raw: cabc.Mapping[str, Any]) -> Status:
             on_demand=workers.get("onDemand", 0),
             spot=workers.get("spot", 0),
             succeeded=workers.get("succeeded", 0),
+            indexes=workers.get("indexes", 0),
         ),
         step=(raw.get("progress") or {}).get("step"),
         last_reclaim=_reclaim(raw.get("lastReclaim")),
@@ -158,6 +164,7 @@ def parse(raw: cabc.Mapping[str, Any]) -> Status:
         start=duration.optional_time(raw.get("startTime")),
         completion=duration.optional_time(raw.get("completionTime")),
         next_retry=duration.optional_time(raw.get("nextRetryTime")),
+        shards=shard.parse(raw),
     )
 
 
@@ -180,6 +187,7 @@ def render(status: Status) -> dict[str, Any]:
             "onDemand": workers.on_demand,
             "spot": workers.spot,
             "succeeded": workers.succeeded,
+            **({} if status.shards is None else {"indexes": workers.indexes}),
         },
         "workersText": f"{workers.running}/{workers.desired}",
         "progress": None if status.step is None else {"step": status.step},
@@ -188,6 +196,8 @@ def render(status: Status) -> dict[str, Any]:
         "startTime": _time(status.start),
         "completionTime": _time(status.completion),
         "nextRetryTime": _time(status.next_retry),
+        **shard.render(status.shards),
+        "finishedText": None if status.shards is None else f"{workers.succeeded}/{workers.indexes}",
     }
     return _without_none(raw)
 

@@ -12,7 +12,7 @@ from typing import Any
 from spottrain.api import names
 from spottrain.controller import handlers, probes, reconciler
 from spottrain.controller import settings as setting
-from spottrain.kube import apply, election, errors, leases, observe, reflector, tails
+from spottrain.kube import apply, election, errors, leases, observe, reflector, tails, views
 from spottrain.kube import client as clients
 from spottrain.metrics import registry
 
@@ -35,11 +35,17 @@ class Operator:
         self._pods = observe.Pods()
         self._nodes = observe.Nodes(settings.decisions)
         places = settings.namespaces or ("",)
-        self._pod_caches = tuple(self._reflect(clients.PODS, self._pod_changed, place) for place in places)
-        self._job_caches = tuple(self._reflect(clients.JOBS, self._job_changed, place) for place in places)
-        node_cache = reflector.Reflector(client, clients.NODES, self._node_changed)
+        self._pod_caches = tuple(
+            self._reflect(clients.PODS, self._pod_changed, place, views.trimmed_pod) for place in places
+        )
+        self._job_caches = tuple(
+            self._reflect(clients.JOBS, self._job_changed, place, views.without_bookkeeping)
+            for place in places
+        )
+        node_cache = reflector.Reflector(client, clients.NODES, self._node_changed, trim=views.metadata_alone)
         self.reflectors = (*self._pod_caches, *self._job_caches, node_cache)
         self.metrics = registry.Metrics()
+        client.sent = self.metrics.sent
         self.tails = tails.Tails(client, self._tail_read)
         self.leases = leases.Leases(client, lambda: self._pods.at_work, self._node_spoke)
         world = observe.World(
@@ -50,10 +56,14 @@ class Operator:
         self.work = reconciler.Reconciler(reconciler.Jobs(), world, applier, settings.decisions, self.metrics)
 
     def _reflect(
-        self, resource: clients.Resource, changed: cabc.Callable[[Object, bool], None], namespace: str
+        self,
+        resource: clients.Resource,
+        changed: cabc.Callable[[Object, bool], None],
+        namespace: str,
+        trim: cabc.Callable[[Object], Object],
     ) -> reflector.Reflector:
         return reflector.Reflector(
-            self._client, resource, changed, namespace=namespace, labels=names.LABEL_JOB
+            self._client, resource, changed, namespace=namespace, labels=names.LABEL_JOB, trim=trim
         )
 
     def _pod_changed(self, raw: Object, gone: bool) -> None:  # noqa: FBT001 - the reflector's callback
@@ -64,7 +74,7 @@ class Operator:
                 self.tails.want(raw)
 
     def _tail_read(self, raw: Object) -> None:
-        self.work.queue.add((raw["metadata"]["namespace"], raw["metadata"]["labels"][names.LABEL_JOB]))
+        self.work.queue.soon((raw["metadata"]["namespace"], raw["metadata"]["labels"][names.LABEL_JOB]))
 
     def _job_changed(self, raw: Object, gone: bool) -> None:  # noqa: ARG002, FBT001
         self.work.queue.soon(reflector.key_of(raw))

@@ -9,7 +9,7 @@ from typing import Any
 
 from spottrain.api import status
 from spottrain.controller import queue
-from spottrain.kube import apply, clock, errors, observe, recent, reflector
+from spottrain.kube import apply, clock, errors, observe, recent, reflector, views
 from spottrain.metrics import registry
 from spottrain.plan import actions, decide
 from spottrain.plan import snapshot as snap
@@ -39,7 +39,7 @@ class Jobs:
         known = self._by_key.get(key)
         if raw["metadata"]["uid"] in self._gone or (known is not None and _version(raw) <= _version(known)):
             return False
-        self._by_key[key] = raw
+        self._by_key[key] = views.without_bookkeeping(raw)
         return True
 
     def remove(self, key: reflector.Key, uid: str) -> None:
@@ -142,10 +142,12 @@ class Reconciler:
         await self._world.look_for_absent_nodes(key)
         snapshot = self._world.snapshot(raw, moment)
         plan = decide.decide(snapshot)
-        written = await self._applier.write_status(raw, snapshot, plan.status)
+        # Of an index that a newer status calls finished no pod may be made.
+        sure = snapshot.independent and plan.makes_pods
+        written = await self._applier.write_status(raw, snapshot, plan.status, sure=sure)
         if written.raw is not None:
             self.jobs.put(written.raw)
-        self._metrics.saw(_change(snapshot, plan.status))
+        self._metrics.saw(_change(snapshot, plan))
         outcome = await self._applier.carry_out(written.raw or raw, snapshot, plan)
         self._remember(key, snapshot, outcome)
         if outcome.taken:
@@ -201,6 +203,7 @@ def _same(new: snap.Refusal, known: snap.Refusal | None) -> bool:
     return known is not None and (new.reason, new.generation) == (known.reason, known.generation)
 
 
-def _change(snapshot: snap.Snapshot, after: status.Status) -> registry.Change:
+def _change(snapshot: snap.Snapshot, plan: actions.Plan) -> registry.Change:
     floor = 0 if isinstance(snapshot.spec, Exception) else snapshot.spec.spot.floor
-    return registry.Change(snapshot.namespace, snapshot.name, floor, snapshot.status, after)
+    before, after = snapshot.status, plan.status
+    return registry.Change(snapshot.namespace, snapshot.name, floor, before, after, plan.reclaims)

@@ -92,8 +92,12 @@ class Applier:
         events = (self._send_event(raw, event, work.snapshot) for event in plan.events)
         return await clients.in_parallel([*acts, *events])
 
-    async def write_status(self, raw: Object, snapshot: snap.Snapshot, new: status.Status) -> Written:
+    async def write_status(
+        self, raw: Object, snapshot: snap.Snapshot, new: status.Status, *, sure: bool = False
+    ) -> Written:
         """Write it if it differs in anything that is said; mere words may wait for others to come.
+
+        To be `sure` that what the plan was made from is the newest, it is written even if nothing differs.
 
         Raises:
             errors.ConflictError: what the plan was made from is out of date.
@@ -101,10 +105,10 @@ class Applier:
         """
         rendered = status.render(new)
         old = raw.get("status") or {}
-        if old and rendered == status.render(snapshot.status):
+        if old and not sure and rendered == status.render(snapshot.status):
             self._words.done(snapshot.uid)
             return Written()
-        if old and new.decides_as(snapshot.status) and (wait := self._words.wait(snapshot.uid)):
+        if old and not sure and new.decides_as(snapshot.status) and (wait := self._words.wait(snapshot.uid)):
             return Written(again=wait)
         removed = dict.fromkeys(old.keys() - rendered.keys())
         body = {
@@ -174,7 +178,22 @@ async def _make(work: "_Work", plan: actions.Plan) -> list[Result]:
     if any(one is not None for one in service):
         return service
     others = [one for one in plan.actions if isinstance(one, actions.CreateJob | actions.CreatePod)]
+    if work.snapshot.independent and work.snapshot.refusal is not None:
+        return await _make_carefully(work, others)
     return await clients.in_parallel(work.act(one) for one in others)
+
+
+async def _make_carefully(work: "_Work", makes: cabc.Sequence[actions.Action]) -> list[Result]:
+    """One, two, four at a time up to the first that is refused, as the Job controller does (slowStartBatch).
+
+    A quota that has room for one more refuses fifty others otherwise, each time that an index ends.
+    """
+    results: list[Result] = []
+    while makes and not any(isinstance(one, snap.Refusal) for one in results):
+        count = max(1, len(results))
+        results += await clients.in_parallel(work.act(one) for one in makes[:count])
+        makes = makes[count:]
+    return results
 
 
 class _Work:
@@ -194,7 +213,7 @@ class _Work:
         """One act; what is already so counts as done."""
         match action:
             case actions.EnsureService():
-                return await self._create(clients.SERVICES, render_service.render(self._identity), None)
+                return await self._ensure_service()
             case actions.CreateJob():
                 return await self._create(clients.JOBS, self._job(), self._sinks.job)
             case actions.TryJob():
@@ -215,8 +234,24 @@ class _Work:
             case actions.SuspendJob(suspend):
                 held: Object = {"spec": {"suspend": suspend}}
                 return await self._patch(clients.JOBS, self.snapshot.name, held, self._sinks.job)
+            case actions.ScaleJob(parallelism):
+                return await self._scale(parallelism)
             case actions.ReportJob():
                 return await self._report(action)
+
+    async def _ensure_service(self) -> Result:
+        """When a gang starts anew it is there, unless somebody deleted it.
+
+        To ask costs less than a create that is refused.
+        """
+        body = render_service.render(self._identity, self.snapshot.valid_spec)
+        if self.snapshot.job is not None:
+            try:
+                path = clients.SERVICES.path(self.snapshot.namespace, body["metadata"]["name"])
+                return self._whose(await self._client.request("GET", path), clients.SERVICES, body, None)
+            except errors.NotFoundError:
+                pass
+        return await self._create(clients.SERVICES, body, None)
 
     def _job(self) -> Object:
         labels = self._raw["metadata"].get("labels") or {}
@@ -278,6 +313,15 @@ class _Work:
             found = await self._client.request("GET", resource.path(self.snapshot.namespace, name))
         except errors.NotFoundError:
             return 0.5
+        return self._whose(found, resource, body, sink)
+
+    def _whose(
+        self,
+        found: Object,
+        resource: clients.Resource,
+        body: Object,
+        sink: cabc.Callable[[Object], None] | None,
+    ) -> Result:
         seen_by_watch = names.LABEL_JOB in (found["metadata"].get("labels") or {})
         if sink and seen_by_watch:
             sink(found)
@@ -287,7 +331,8 @@ class _Work:
             return 1.0
         if resource is clients.JOBS and seen_by_watch:
             return None  # the Job is in the cache now; the policy says NameConflict
-        message = f"{body['kind']} {name} exists and is not this job's; delete or rename it"
+        what = f"{body['kind']} {body['metadata']['name']}"
+        message = f"{what} exists and is not this job's; delete or rename it"
         return snap.Refusal(conditions.NAME_CONFLICT, message, self.snapshot.generation, permanent=False)
 
     def _refusal(self, error: errors.RefusedError) -> Result:
@@ -328,6 +373,15 @@ class _Work:
             return None
         sink(answer)
         return None
+
+    async def _scale(self, parallelism: int) -> Result:
+        """What other tools read of us: a webhook that refuses it holds up no work."""
+        sized: Object = {"spec": {"parallelism": parallelism}}
+        try:
+            return await self._patch(clients.JOBS, self.snapshot.name, sized, self._sinks.job)
+        except errors.RefusedError as error:
+            _log.warning("%s/%s: the Job's parallelism is refused: %s", *self._key, error)
+            return REPORT_AGAIN
 
     def _may_wait(self, report: actions.ReportJob) -> bool:
         """A queue waits for the start and for the end of what it has suspended; everybody for the outcome."""

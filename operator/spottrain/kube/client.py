@@ -14,6 +14,7 @@ import urllib.request
 from typing import Any, Self, TypeVar, cast
 
 import aiohttp
+import orjson
 from kubernetes.aio import config
 from kubernetes.aio.client import configuration, exceptions, rest
 
@@ -22,6 +23,8 @@ from spottrain.kube import errors
 
 Object = dict[str, Any]
 T = TypeVar("T")
+Sent = cabc.Callable[[str, str, str], None]
+"""Told of each request: its method (WATCH for one), the kind's plural and subresource, the answer's code."""
 
 MERGE_PATCH = "application/merge-patch+json"
 REQUEST_TIMEOUT = 30.0
@@ -59,6 +62,7 @@ class Client:
     """A connection pool to one API server."""
 
     def __init__(self, settings: configuration.Configuration) -> None:
+        self.sent: Sent = lambda method, resource, code: None  # noqa: ARG005 - until somebody counts
         settings.connection_pool_maxsize = CONNECTIONS
         self._settings = settings
         self._rest = rest.RESTClientObject(settings)
@@ -95,7 +99,7 @@ class Client:
 
         """
         text = await self._answer(method, path, body, query, content_type)
-        return cast("Object", json.loads(text)) if text else {}
+        return cast("Object", orjson.loads(text)) if text else {}
 
     async def text(self, path: str, query: cabc.Mapping[str, str]) -> str:
         """GET something that is no object, such as a log; raises as `request` does."""
@@ -129,7 +133,7 @@ class Client:
             if response.status >= 400:
                 raise errors.from_answer(response.status, await _read(response))
             async for line in _lines(response):
-                event = json.loads(line)
+                event = orjson.loads(line)
                 if event["type"] == "ERROR":
                     status = event["object"]
                     raise errors.from_answer(status.get("code", 500), json.dumps(status))
@@ -144,6 +148,7 @@ class Client:
         content_type: str,
         timeout: Any,  # noqa: ASYNC109 - passed on to aiohttp
     ) -> aiohttp.ClientResponse:
+        verb = "WATCH" if query and "watch" in query else method
         headers = {"Content-Type": content_type, "Accept": "application/json"}
         for setting in (await self._settings.auth_settings()).values():
             headers[setting["key"]] = setting["value"]
@@ -158,8 +163,20 @@ class Client:
                 _request_timeout=timeout,
             )
         except (aiohttp.ClientError, TimeoutError, OSError, exceptions.ApiException) as error:
+            self.sent(verb, what(path), "none")
             raise errors.UnreachableError(f"{method} {path}: {error!r}") from error
-        return cast("aiohttp.ClientResponse", response)
+        answer = cast("aiohttp.ClientResponse", response)
+        self.sent(verb, what(path), str(answer.status))
+        return answer
+
+
+def what(path: str) -> str:
+    """The plural in a path, with the subresource if it names one: `pods`, `spottrainingjobs/status`."""
+    parts = path.strip("/").split("/")
+    rest_of_path = parts[2 if parts[0] == "api" else 3 :]
+    if rest_of_path[:1] == ["namespaces"] and len(rest_of_path) > 2:
+        rest_of_path = rest_of_path[2:]
+    return "/".join([*rest_of_path[:1], *rest_of_path[2:3]])
 
 
 def _lean(session: aiohttp.ClientSession) -> aiohttp.ClientSession:

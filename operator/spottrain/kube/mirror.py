@@ -22,18 +22,20 @@ def status(report: actions.ReportJob, snapshot: snap.Snapshot) -> Object:
         "failed": report.failed,
         "startTime": duration.format_time(started) if report.started else None,
     }
+    if report.indexes is not None:
+        body["completedIndexes"], body["failedIndexes"] = report.indexes
     if report.outcome is None:
         return body
     complete = report.outcome == "Complete"
     if complete:
         body["completionTime"] = ended
-        body["completedIndexes"] = _indexes(snapshot)
+        body.setdefault("completedIndexes", _indexes(snapshot))
     precursor = "SuccessCriteriaMet" if complete else "FailureTarget"
     body["conditions"] = [
         {
             "type": kind,
             "status": "True",
-            "reason": conditions.ALL_WORKERS_FINISHED if complete else conditions.TOO_MANY_FAILURES,
+            "reason": conditions.ALL_WORKERS_FINISHED if complete else report.reason,
             "message": report.message[:1024],
             "lastTransitionTime": ended,
             "lastProbeTime": ended,

@@ -30,12 +30,19 @@ class Owned:
         return "" if self.pod.ended else self.pod.node
 
 
+INDEXES_DEPARTED = 2000
+"""Twice the largest gang, and far more indexes of an Independent job than end between two passes."""
+
+
 class Pods:
-    """Workers by the job that they name, parsed once each; gone ones stay as last seen, two attempts long."""
+    """Workers by the job that they name, parsed once each.
+
+    Gone ones stay as last seen: the last two of an index, and those of so many indexes that went last.
+    """
 
     def __init__(self) -> None:
         self._present: dict[reflector.Key, dict[str, Owned]] = {}
-        self._departed: dict[reflector.Key, dict[str, Owned]] = {}
+        self._departed: dict[reflector.Key, collections.OrderedDict[tuple[str, int], tuple[Owned, ...]]] = {}
         self._at_work: collections.Counter[str] = collections.Counter()
 
     def put(self, raw: Object, *, gone: bool) -> reflector.Key | None:
@@ -64,16 +71,17 @@ class Pods:
                 del self._at_work[node]
 
     def _bury(self, key: reflector.Key, owned: Owned) -> None:
-        departed = self._departed.setdefault(key, {})
-        departed[owned.pod.uid] = owned
-        siblings = {uid: one.pod for uid, one in departed.items() if one.owner == owned.owner}
-        newest = max(one.attempt for one in siblings.values())
-        for uid in [uid for uid, one in siblings.items() if one.attempt < newest - 1]:
-            del departed[uid]
+        departed = self._departed.setdefault(key, collections.OrderedDict())
+        place = (owned.owner, owned.pod.index)
+        before = [one for one in departed.pop(place, ()) if one.pod.uid != owned.pod.uid]
+        departed[place] = (*before, owned)[-2:]
+        while len(departed) > INDEXES_DEPARTED:
+            departed.popitem(last=False)
 
     def present(self, key: reflector.Key, owner: str) -> tuple[snap.Pod, ...]:
         """The pods of that job whose controller has that UID."""
-        return _of(self._present, key, owner)
+        pods = self._present.get(key, {}).values()
+        return tuple(one.pod for one in pods if one.owner == owner)
 
     def leftover(self, key: reflector.Key, owner: str) -> tuple[snap.Pod, ...]:
         """Those that have not ended and whose controller is another one; orphans have none."""
@@ -81,8 +89,11 @@ class Pods:
         return tuple(one.pod for one in pods if one.owner not in {"", owner} and not one.pod.ended)
 
     def departed(self, key: reflector.Key, owner: str) -> tuple[snap.Pod, ...]:
-        """Those that are gone, the oldest first."""
-        return _of(self._departed, key, owner)
+        """Those that are gone; of an index the oldest first."""
+        gone = self._departed.get(key)
+        if gone is None:
+            return ()
+        return tuple(one.pod for (whose, _), pods in gone.items() if whose == owner for one in pods)
 
     def nodes_of(self, key: reflector.Key) -> set[str]:
         """Names of the nodes that the job's pods are bound to, without those that are known not to be."""
@@ -112,10 +123,6 @@ class Pods:
         self._departed.pop(key, None)
         if not self._present.get(key):
             self._present.pop(key, None)
-
-
-def _of(where: dict[reflector.Key, dict[str, Owned]], key: reflector.Key, owner: str) -> tuple[snap.Pod, ...]:
-    return tuple(one.pod for one in where.get(key, {}).values() if one.owner == owner)
 
 
 class Nodes:

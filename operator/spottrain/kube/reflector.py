@@ -19,6 +19,8 @@ Key = tuple[str, str]
 WATCH_SECONDS = 300
 """The server ends a watch after this; bookmarks come about once a minute until then."""
 SILENCE_SECONDS = 150.0
+PAGE = 500
+"""Objects asked for at a time in a list: thousands of pods in one answer would need hundreds of megabytes."""
 SHORTEST_WATCH = 1.0
 TOMBSTONES_KEPT = 16384
 LONGEST_PAUSE = 30.0
@@ -36,10 +38,10 @@ class Reflector:
     """The objects of one kind in one namespace, or in all.
 
     `changed(object, gone)` is called with each object that came, changed or went. `heard` is the loop's time
-    of the last sign of life from the server.
+    of the last sign of life from the server. What is kept of an object is what `trim` leaves.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what is watched, and what is made of it
         self,
         client: clients.Client,
         resource: clients.Resource,
@@ -47,8 +49,10 @@ class Reflector:
         *,
         namespace: str = "",
         labels: str = "",
+        trim: cabc.Callable[[Object], Object] = lambda thing: thing,
     ) -> None:
         self._client = client
+        self._trim = trim
         self._path = resource.path(namespace)
         self._query = {"labelSelector": labels} if labels else {}
         self._changed = changed
@@ -86,16 +90,23 @@ class Reflector:
                 await asyncio.sleep(pause)
 
     async def _list(self) -> str:
-        answer = await self._client.request("GET", self._path, query=self._query)
-        version = str(answer["metadata"]["resourceVersion"])
-        found = {key_of(item): item for item in answer["items"]}
-        for key in set(self._objects) - found.keys():
+        """Page by page, each of the same moment; a page that comes too late for that is an ExpiredError."""
+        found: set[Key] = set()
+        query = {**self._query, "limit": str(PAGE)}
+        while True:
+            answer = await self._client.request("GET", self._path, query=query)
+            for item in answer["items"]:
+                found.add(key_of(item))
+                self._store(item)
+            self._alive()
+            version, more = str(answer["metadata"]["resourceVersion"]), answer["metadata"].get("continue")
+            if not more:
+                break
+            query["continue"] = more
+        for key in set(self._objects) - found:
             # One that is newer than the list was made by us while the list was under way.
             if int(self._objects[key]["metadata"]["resourceVersion"]) <= int(version):
                 self._drop(self._objects[key])
-        for item in found.values():
-            self._store(item)
-        self._alive()
         self.synced.set()
         return version
 
@@ -130,7 +141,7 @@ class Reflector:
             return
         if known is not None and known["metadata"]["uid"] != thing["metadata"]["uid"]:
             self._drop(known)
-        self._objects[key_of(thing)] = thing
+        self._objects[key_of(thing)] = self._trim(thing)
         self._changed(thing, False)
 
     def _drop(self, thing: Object) -> None:

@@ -43,7 +43,36 @@ def pod(raw: Object) -> snap.Pod:
         said=_words(status),
         go=annotations.get(names.ANNOTATION_GO, ""),
         unschedulable=_unschedulable(status),
+        floor=metadata["labels"].get(names.LABEL_CAPACITY) == clouds.Capacity.ON_DEMAND,
     )
+
+
+def trimmed_pod(raw: Object) -> Object:
+    """What is read of a pod here and where its log is asked for: a tenth of it."""
+    metadata, wanted = raw["metadata"], ("nodeName", "terminationGracePeriodSeconds")
+    spec: Object = {key: raw["spec"][key] for key in wanted if key in raw["spec"]}
+    for part in ("containers", "initContainers"):
+        named = [
+            {key: one[key] for key in ("name", "restartPolicy") if key in one}
+            for one in raw["spec"].get(part) or ()
+        ]
+        spec |= {part: named} if named else {}
+    return {
+        "metadata": {key: value for key, value in metadata.items() if key != "managedFields"},
+        "spec": spec,
+        "status": raw.get("status") or {},
+    }
+
+
+def without_bookkeeping(raw: Object) -> Object:
+    """All of an object but the API server's account of who wrote which field, which is half of it."""
+    metadata = {key: value for key, value in raw["metadata"].items() if key != "managedFields"}
+    return {**raw, "metadata": metadata}
+
+
+def metadata_alone(raw: Object) -> Object:
+    """Who it is, for a cache whose readers keep what they need themselves."""
+    return {"metadata": without_bookkeeping(raw)["metadata"]}
 
 
 def is_worker(raw: Object) -> bool:
@@ -181,6 +210,7 @@ def job(raw: Object, owner_uid: str) -> snap.Job:
         suspended=bool(spec.get("suspend")),
         template_hash=(metadata.get("annotations") or {}).get(names.ANNOTATION_TEMPLATE_HASH, ""),
         workers=spec.get("completions") or 0,
+        parallelism=spec.get("parallelism") or 0,
         started=duration.optional_time(status.get("startTime")),
         finished=any((ends.get(one) or {}).get("status") == "True" for one in ("Complete", "Failed")),
         queued=names.KUEUE_QUEUE_LABEL in (metadata.get("labels") or {}),

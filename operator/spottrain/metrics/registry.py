@@ -13,13 +13,17 @@ RESTART_SECONDS = (1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1800
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-    """One pass. `before` is what was in the cluster until then, `after` what is there now."""
+    """One pass. `before` is what was in the cluster until then, `after` what is there now.
+
+    `reclaims` are those that it has recorded: of independent indexes there may be many, each of another pool.
+    """
 
     namespace: str
     name: str
     floor: int
     before: status.Status
     after: status.Status
+    reclaims: tuple[status.Reclaim, ...] = ()
 
 
 class Metrics:
@@ -50,6 +54,11 @@ class Metrics:
             job,
         )
         self._passes = self._counter("reconciles", "Passes over a job", ("result",))
+        self._requests = self._counter(
+            "api_requests",
+            "Requests to the API server; code `none` got no answer",
+            ("method", "resource", "code"),
+        )
         self._queue = prometheus.Gauge(
             "spottrain_queue_length", "Jobs that wait for a pass", registry=self.registry
         )
@@ -63,6 +72,10 @@ class Metrics:
     def passed(self, result: str) -> None:
         """One pass ended: `ok`, `conflict` or `error`."""
         self._passes.labels(result).inc()
+
+    def sent(self, method: str, resource: str, code: str) -> None:
+        """One request to the API server, of a kind and perhaps its subresource."""
+        self._requests.labels(method, resource, code).inc()
 
     def queued(self, length: int) -> None:
         """So many jobs wait."""
@@ -88,11 +101,9 @@ class Metrics:
             self._attempts.labels(namespace, str(cause))
 
     def _count_reclaims(self, change: Change) -> None:
-        new = change.after.reclaims - change.before.reclaims
-        last = change.after.last_reclaim
-        if new > 0 and last is not None:
-            labels = (change.namespace, last.cause, last.capacity, last.provider, last.zone)
-            self._reclaims.labels(*labels).inc(new)
+        for one in change.reclaims:
+            labels = (change.namespace, one.cause, one.capacity, one.provider, one.zone)
+            self._reclaims.labels(*labels).inc()
 
     def _observe_restart(self, change: Change) -> None:
         after = change.after

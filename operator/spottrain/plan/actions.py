@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from spottrain.api import status
+from spottrain.api import conditions, status
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,8 +30,19 @@ class SuspendJob:
 
 
 @dataclasses.dataclass(frozen=True)
+class ScaleJob:
+    """Set the Job's `parallelism`: an Independent job's may be edited while it runs."""
+
+    parallelism: int
+
+
+@dataclasses.dataclass(frozen=True)
 class ReportJob:
-    """Write the Job's status. `outcome` is None, Complete or Failed."""
+    """Write the Job's status. `outcome` is None, Complete or Failed; `reason` says why it failed.
+
+    `indexes` are the completed and the failed ones of an Independent job; None for a gang, which has none
+    before it is complete.
+    """
 
     active: int
     ready: int
@@ -41,6 +52,8 @@ class ReportJob:
     started: bool = True
     outcome: str | None = None
     message: str = ""
+    reason: str = conditions.TOO_MANY_FAILURES
+    indexes: tuple[str, str] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,6 +111,7 @@ Action = (
     | CreateJob
     | DeleteJob
     | SuspendJob
+    | ScaleJob
     | TryJob
     | ReportJob
     | CreatePod
@@ -116,14 +130,24 @@ class Event:
     warning: bool = False
 
 
+Reclaims = tuple[status.Reclaim, ...]
+
+
 @dataclasses.dataclass(frozen=True)
 class Plan:
     """One pass's outcome: the whole status, then the acts, then the events.
 
-    `wake` is how many seconds from now the job must be looked at again although nothing changed.
+    `wake` is how many seconds from now the job must be looked at again although nothing changed. `reclaims`
+    are those that the status counts from this pass on.
     """
 
     status: status.Status
     actions: tuple[Action, ...] = ()
     events: tuple[Event, ...] = ()
     wake: float | None = None
+    reclaims: Reclaims = ()
+
+    @property
+    def makes_pods(self) -> bool:
+        """It creates workers."""
+        return any(isinstance(one, CreatePod) for one in self.actions)

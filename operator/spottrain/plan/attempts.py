@@ -51,24 +51,28 @@ def count_reclaim(draft: drafts.Draft, lost: loss.Member) -> None:
     """One more reclaim: status and Event; one machine that dies is one, whoever was put on it meanwhile."""
     if _counted_already(draft, lost):
         return
-    snapshot = draft.snapshot
-    node = snapshot.nodes.get(lost.node)
-    draft.update(
-        reclaims=draft.status.reclaims + 1,
-        last_reclaim=status.Reclaim(
-            time=snapshot.now,
-            cause=lost.verdict.cause,
-            node=lost.node,
-            zone=node.zone if node else "",
-            capacity=str(node.capacity) if node else "unknown",
-            provider=node.provider if node else "other",
-            index=lost.index,
-            attempt=lost.pod.attempt if lost.pod else draft.status.attempt,
-        ),
-    )
+    record_reclaim(draft, lost)
     draft.say(conditions.RECLAIMED, f"worker {lost.index}: {lost.verdict.detail}", warning=True)
     if lost.verdict.cause in {loss.NODE_LOST, loss.NODE_GONE}:
         draft.say(conditions.NODE_LOST, f"node {lost.node} is lost", warning=True)
+
+
+def record_reclaim(draft: drafts.Draft, lost: loss.Member) -> None:
+    """Put one more reclaim into the status, and what is known of it."""
+    snapshot = draft.snapshot
+    node = snapshot.nodes.get(lost.node)
+    reclaim = status.Reclaim(
+        time=snapshot.now,
+        cause=lost.verdict.cause,
+        node=lost.node,
+        zone=node.zone if node else "",
+        capacity=str(node.capacity) if node else "unknown",
+        provider=node.provider if node else "other",
+        index=lost.index,
+        attempt=lost.pod.attempt if lost.pod else draft.status.attempt,
+    )
+    draft.update(reclaims=draft.status.reclaims + 1, last_reclaim=reclaim)
+    draft.reclaims.append(reclaim)
 
 
 def _counted_already(draft: drafts.Draft, lost: loss.Member) -> bool:

@@ -5,7 +5,7 @@ import datetime as dt
 import functools
 from typing import Any
 
-from spottrain.api import conditions
+from spottrain.api import conditions, status
 from spottrain.plan import actions, loss
 from spottrain.plan import snapshot as snap
 
@@ -16,6 +16,8 @@ class Draft:
     def __init__(self, snapshot: snap.Snapshot) -> None:
         self.snapshot = snapshot
         self.status = snapshot.status
+        self.reclaims: list[status.Reclaim] = []
+        """Those that this pass records."""
         self._actions: list[actions.Action] = []
         self._events: list[actions.Event] = []
         self._wake: float | None = None
@@ -52,6 +54,13 @@ class Draft:
         """The plan deletes, suspends or resumes our Job: its status is for the next pass."""
         return any(isinstance(one, actions.DeleteJob | actions.SuspendJob) for one in self._actions)
 
+    @property
+    def deletes(self) -> set[str]:
+        """UIDs of the pods that the plan deletes."""
+        return {one.uid for one in self._actions if isinstance(one, actions.DeletePod)}
+
     def plan(self) -> actions.Plan:
         """What came together."""
-        return actions.Plan(self.status, tuple(self._actions), tuple(self._events), self._wake)
+        return actions.Plan(
+            self.status, tuple(self._actions), tuple(self._events), self._wake, tuple(self.reclaims)
+        )

@@ -66,10 +66,12 @@ def _closing_report(now: status.Status) -> actions.ReportJob:
         active=0,
         ready=0,
         terminating=0,
-        succeeded=now.workers.succeeded if complete else 0,
+        succeeded=now.workers.succeeded if complete or now.shards else 0,
         failed=now.failures,
         outcome="Complete" if complete else "Failed",
         message=condition.message if condition else "",
+        reason=condition.reason if condition else "",
+        indexes=now.shards.texts(now.workers.indexes) if now.shards else None,
     )
 
 
@@ -152,7 +154,8 @@ def have_a_job(draft: drafts.Draft) -> bool:
         refusal = draft.snapshot.refusal
         if refusal is not None and refusal.reason == conditions.NAME_CONFLICT:
             draft.condition(conditions.ACCEPTED, False, refusal.reason, refusal.message)
-        draft.act(actions.EnsureService())
+        if not draft.snapshot.independent:  # whose workers never meet
+            draft.act(actions.EnsureService())
         draft.act(actions.CreateJob())
         return True
     name = draft.snapshot.name

@@ -106,12 +106,12 @@ def members(snapshot: snap.Snapshot) -> tuple[Member, ...]:
     present = [Member(index, classify(pod, snapshot), pod) for index, pod in current.items()]
     all_existed = now.attempt > 0 and now.created_attempt == now.attempt
     last = {pod.index: pod for pod in snapshot.departed if pod.attempt_id == now.attempt_id}
-    absent = [index for index in range(snapshot.workers) if index not in current]
-    lost = [index for index in absent if all_existed or index in last]
-    return (*present, *(_absent(snapshot, index, last.get(index)) for index in lost))
+    missing = [index for index in range(snapshot.workers) if index not in current]
+    lost = [index for index in missing if all_existed or index in last]
+    return (*present, *(absent(snapshot, index, last.get(index)) for index in lost))
 
 
-def _absent(snapshot: snap.Snapshot, index: int, pod: snap.Pod | None) -> Member:
+def absent(snapshot: snap.Snapshot, index: int, pod: snap.Pod | None) -> Member:
     """The verdict on a worker that is gone: by its pod as it was last seen, if anybody remembers it."""
     verdict = classify(pod, snapshot) if pod else Verdict(Fate.ALIVE)
     if verdict.fate in {Fate.ALIVE, Fate.DOOMED}:

@@ -74,6 +74,8 @@ class Pod:
     said: Words | None = None
     go: str = ""
     unschedulable: str = ""
+    floor: bool = False
+    """It was made for the on-demand floor."""
     tail: str = ""
     """The last lines of its log, read when it failed."""
 
@@ -133,6 +135,7 @@ class Job:
     suspended: bool
     template_hash: str
     workers: int = 0
+    parallelism: int = 0
     started: dt.datetime | None = None
     finished: bool = False
     queued: bool = False
@@ -190,6 +193,13 @@ class Snapshot:
         return self.spec
 
     @property
+    def independent(self) -> bool:
+        """Each index runs by itself; known of a job that was begun although its spec can't be read."""
+        if isinstance(self.spec, specs.InvalidSpecError):
+            return self.status.shards is not None
+        return self.spec.independent
+
+    @property
     def refused(self) -> str:
         """Why no worker can be made until the spec is mended, in a sentence; empty where one can."""
         if isinstance(self.spec, specs.InvalidSpecError):
@@ -209,11 +219,10 @@ class Snapshot:
         """The size of the gang that there is; an edit of it counts once there is a Job of that size."""
         if self.job is not None and self.job.ours and self.edited and self.job.workers:
             return self.job.workers
-        return (
-            self.status.workers.desired
-            if isinstance(self.spec, specs.InvalidSpecError)
-            else self.spec.workers
-        )
+        known = self.status.workers
+        if isinstance(self.spec, specs.InvalidSpecError):
+            return known.indexes or known.desired
+        return self.spec.workers
 
     @property
     def max_failures(self) -> int | None:

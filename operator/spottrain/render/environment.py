@@ -9,9 +9,11 @@ from spottrain.render import identity
 
 
 def render(job: identity.Identity, wishes: spec.Spec, overlay: actions.Overlay) -> list[dict[str, Any]]:
-    """Entries for every container. All values are text; the rendezvous is unique per attempt."""
+    """Entries for every container. All values are text; the rendezvous is unique per attempt.
+
+    What is empty is left out: the API server keeps an account of each entry, on each write of the pod.
+    """
     checkpoint = wishes.checkpoint
-    first = names.pod_name(job.name, 0, overlay.attempt)
     values = {
         "SPOTTRAIN_JOB": job.name,
         "SPOTTRAIN_NAMESPACE": job.namespace,
@@ -20,7 +22,8 @@ def render(job: identity.Identity, wishes: spec.Spec, overlay: actions.Overlay) 
         "SPOTTRAIN_WORKERS": wishes.workers,
         "SPOTTRAIN_ATTEMPT": overlay.attempt,
         "SPOTTRAIN_ATTEMPT_ID": overlay.attempt_id,
-        "SPOTTRAIN_CHECKPOINT_URI": checkpoint.uri,
+        "SPOTTRAIN_MODE": wishes.mode if wishes.independent else "",
+        "SPOTTRAIN_CHECKPOINT_URI": _uri(wishes, overlay.index),
         "SPOTTRAIN_CHECKPOINT_ENDPOINT": checkpoint.endpoint,
         "SPOTTRAIN_CHECKPOINT_REGION": checkpoint.region,
         "SPOTTRAIN_CHECKPOINT_KEEP": checkpoint.keep,
@@ -33,15 +36,33 @@ def render(job: identity.Identity, wishes: spec.Spec, overlay: actions.Overlay) 
         "SPOTTRAIN_GRACE_SECONDS": overlay.grace,
         "SPOTTRAIN_GO_FILE": names.PODINFO_FILE,
         "JOB_COMPLETION_INDEX": overlay.index,
+        **(ALONE if wishes.independent else _rendezvous(job, wishes, overlay)),
+        # How long torchrun leaves its workers after SIGTERM; its default of 30 s wastes longer windows.
+        "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": overlay.grace,
+    }
+    return [{"name": name, "value": str(value)} for name, value in values.items() if value != ""]
+
+
+ALONE = {"PET_STANDALONE": 1}
+"""Each pod is a world of its own: torchrun meets nobody, on a free port (two may share a host's network)."""
+
+
+def _rendezvous(job: identity.Identity, wishes: spec.Spec, overlay: actions.Overlay) -> dict[str, str | int]:
+    """Where torchrun's agents meet: at the first worker of the attempt."""
+    first = names.pod_name(job.name, 0, overlay.attempt)
+    return {
         "PET_NNODES": wishes.workers,
         "PET_NODE_RANK": overlay.index,
         "PET_MASTER_ADDR": f"{first}.{job.name}",
         "PET_MASTER_PORT": names.RENDEZVOUS_PORT,
         "PET_RDZV_ID": overlay.attempt_id,
-        # How long torchrun leaves its workers after SIGTERM; its default of 30 s wastes longer windows.
-        "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": overlay.grace,
     }
-    return [{"name": name, "value": str(value)} for name, value in values.items()]
+
+
+def _uri(wishes: spec.Spec, index: int) -> str:
+    """The place of this worker's checkpoints: of the whole gang's, or of the index's own."""
+    uri = wishes.checkpoint.uri
+    return f"{uri.rstrip('/')}/{index}" if uri and wishes.independent else uri
 
 
 def processes(container: cabc.Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -18,13 +18,15 @@ def template_hash(wishes: spec.Spec) -> str:
 def render(job: identity.Identity, wishes: spec.Spec, labels: dict[str, str]) -> dict[str, Any]:
     """The Job. Pods are made of its live template, so that a queue's changes to it count.
 
-    `backoffLimit` is inert: kube-controller-manager leaves a managed Job alone. `labels` are the resource's
-    own (a queue's name among them).
+    The limits of failures are inert: kube-controller-manager leaves a managed Job alone. Without one for
+    each index the API server takes no `failedIndexes`. `labels` are the resource's own (a queue's name among
+    them).
     """
     template = copy.deepcopy(dict(wishes.template))
     metadata = template.setdefault("metadata", {})
     metadata.setdefault("labels", {})[names.LABEL_JOB] = job.name
     template["spec"]["restartPolicy"] = "Never"
+    each = {"backoffLimitPerIndex": 2**31 - 1} if wishes.independent else {}
     queue = {key: labels[key] for key in (names.KUEUE_QUEUE_LABEL,) if key in labels}
     return {
         "apiVersion": "batch/v1",
@@ -40,8 +42,9 @@ def render(job: identity.Identity, wishes: spec.Spec, labels: dict[str, str]) ->
             "managedBy": names.MANAGED_BY,
             "completionMode": "Indexed",
             "completions": wishes.workers,
-            "parallelism": wishes.workers,
+            "parallelism": wishes.at_once,
             "backoffLimit": 2**31 - 1,
+            **each,
             "suspend": True,
             "template": template,
         },

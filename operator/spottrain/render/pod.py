@@ -79,7 +79,7 @@ def _spec(mold: Mold, overlay: actions.Overlay, given: dict[str, Any]) -> dict[s
         **given,
         "restartPolicy": "Never",
         "hostname": names.pod_name(job, overlay.index, overlay.attempt),
-        "subdomain": job,
+        **({} if mold.wishes.independent else {"subdomain": job}),
         "terminationGracePeriodSeconds": overlay.grace,
         "tolerations": scheduling.tolerations(
             given.get("tolerations") or [],
@@ -93,8 +93,10 @@ def _spec(mold: Mold, overlay: actions.Overlay, given: dict[str, Any]) -> dict[s
     for part in ("initContainers", "containers"):
         if part in given:
             pod[part] = [_container(one, entries) for one in given[part]]
-    attempt = {names.LABEL_JOB: job, names.LABEL_ATTEMPT: str(overlay.attempt)}
-    return scheduling.spread(pod, mold.wishes.spot.spread, attempt)
+    others = {names.LABEL_JOB: job}
+    if not mold.wishes.independent:  # whose indexes have attempts of their own
+        others[names.LABEL_ATTEMPT] = str(overlay.attempt)
+    return scheduling.spread(pod, mold.wishes.spot.spread, others)
 
 
 def _container(given: dict[str, Any], entries: list[dict[str, Any]]) -> dict[str, Any]:

@@ -119,7 +119,7 @@ def _expressions(*expressions: Object) -> Object:
 
 
 def spread(pod_spec: Object, how: spec.Spread, labels: dict[str, str]) -> Object:
-    """The pod spec with the workers of one attempt spread over zones, packed into one, or neither."""
+    """The pod spec with the workers that have these labels spread over zones, packed into one, or neither."""
     selector = {"matchLabels": labels}
     if how is spec.Spread.ZONE:
         constraint = {

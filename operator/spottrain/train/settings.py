@@ -18,7 +18,10 @@ TERMINATION_LOG = "/dev/termination-log"
 
 @dataclass(frozen=True)
 class Settings:
-    """`interval`: seconds, None for automatic. `grace`: seconds from SIGTERM to SIGKILL. `workers`: pods."""
+    """`interval`: seconds, None for automatic. `grace`: seconds from SIGTERM to SIGKILL.
+
+    `workers`: pods that train together; an index of an Independent job is alone.
+    """
 
     location: location.Location
     attempt_id: str = ""
@@ -65,9 +68,11 @@ class _Source:
 
     env: Mapping[str, str]
     in_cluster: bool = field(init=False)
+    independent: bool = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "in_cluster", bool(self.env.get("SPOTTRAIN_JOB")))
+        object.__setattr__(self, "independent", self.env.get("SPOTTRAIN_MODE") == "Independent")
 
     def text(self, name: str, argument: object | None, default: str = "") -> str:
         said, passed = self.env.get(name, ""), "" if argument is None else str(argument)
@@ -96,7 +101,7 @@ def read(env: Mapping[str, str], arguments: Arguments) -> Settings:
         attempt_id=attempt_id,
         attempt=int(source.number("SPOTTRAIN_ATTEMPT", None, 0, least=0)),
         job_uid=env.get("SPOTTRAIN_JOB_UID", ""),
-        workers=int(source.number("SPOTTRAIN_WORKERS", None, 1, least=1)),
+        workers=1 if source.independent else int(source.number("SPOTTRAIN_WORKERS", None, 1, least=1)),
         keep=int(source.number("SPOTTRAIN_CHECKPOINT_KEEP", arguments.keep, DEFAULT_KEEP, least=1)),
         interval=_interval(source, arguments.interval),
         wish=_wish(source, arguments),
@@ -121,6 +126,10 @@ def _location(source: _Source, arguments: Arguments) -> location.Location:
             "where should checkpoints go? Set SPOTTRAIN_CHECKPOINT_URI, or call "
             "spottrain.session(uri='s3://bucket/prefix') or session(uri='file:///directory')"
         )
+    if source.independent and not source.env.get("SPOTTRAIN_CHECKPOINT_URI"):
+        # Every index runs the same program, and none may read what another has written. What the object
+        # names is the index's own place already.
+        uri = f"{uri.rstrip('/')}/{source.env.get('SPOTTRAIN_INDEX', '0')}"
     return location.Location(
         uri=uri,
         endpoint=source.text("SPOTTRAIN_CHECKPOINT_ENDPOINT", arguments.endpoint),

@@ -32,7 +32,7 @@ def test_a_floor_in_percent_is_rounded_up(text: object, floor: int) -> None:
     ("change", "message"),
     [
         ({"workers": 0}, "spec.workers: write a whole number of at least 1"),
-        ({"mode": "Elastic"}, "spec.mode: this version runs Gang only"),
+        ({"mode": "Elastic"}, "spec.mode: this version runs Gang and Independent"),
         ({"template": {}}, "spec.template.spec.containers: name at least one container"),
         (
             {"spot": {"onDemandFloor": 2}},
@@ -55,4 +55,46 @@ def test_a_floor_in_percent_is_rounded_up(text: object, floor: int) -> None:
 def test_what_cannot_be_acted_on_is_named_with_its_remedy(change: dict[str, Any], message: str) -> None:
     with pytest.raises(spec.InvalidSpecError) as refused:
         spec.parse({**GOOD, **change})
+    assert str(refused.value).startswith(message)
+
+
+INDEPENDENT = {**GOOD, "mode": "Independent", "workers": 80}
+
+
+def test_defaults_of_an_independent_job() -> None:
+    one = spec.parse(INDEPENDENT)
+    assert (one.independent, one.at_once, one.spot.spread) == (True, 50, spec.Spread.ZONE)
+    assert (one.max_failures, one.max_failures_per_index, one.max_failed_indexes) == (None, 3, None)
+    assert spec.parse({**INDEPENDENT, "workers": 7}).at_once == 7
+
+
+def test_limits_of_failures_are_those_of_an_indexed_job() -> None:
+    one = spec.parse({**INDEPENDENT, "maxFailures": 20, "maxFailuresPerIndex": 1, "maxFailedIndexes": 4})
+    assert (one.max_failures, one.max_failures_per_index, one.max_failed_indexes) == (20, 1, 4)
+    assert spec.parse({**INDEPENDENT, "maxFailures": 20}).max_failures_per_index == 20
+
+
+def test_an_independent_job_may_do_without_a_place_for_checkpoints() -> None:
+    assert spec.parse({**INDEPENDENT, "checkpoint": {"keep": 5}}).checkpoint.uri == ""
+
+
+def test_the_floor_is_a_part_of_those_that_run_at_once() -> None:
+    one = spec.parse({**INDEPENDENT, "parallelism": 8, "spot": {"onDemandFloor": "25%"}})
+    assert one.spot.floor == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"parallelism": 0}, "spec.parallelism: write a whole number of at least 1"),
+        ({"maxFailuresPerIndex": -1}, "spec.maxFailuresPerIndex: write a whole number of at least 0"),
+        ({"maxFailedIndexes": -1}, "spec.maxFailedIndexes: write a whole number of at least 0"),
+        ({"parallelism": 2, "spot": {"onDemandFloor": 3}}, "spec.spot.onDemandFloor: 3 is more than the 2"),
+        ({"checkpoint": {"uri": "./ck"}}, "spec.checkpoint.uri: write s3://bucket/prefix"),
+        ({"mode": "Gang", "workers": 1001}, "spec.workers: a gang has at most 1000"),
+    ],
+)
+def test_what_an_independent_job_cannot_be_is_named(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(spec.InvalidSpecError) as refused:
+        spec.parse({**INDEPENDENT, **change})
     assert str(refused.value).startswith(message)

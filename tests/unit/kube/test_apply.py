@@ -164,6 +164,19 @@ def test_the_answer_to_a_deletion_is_learnt_unless_the_pod_is_gone(
     play(Api(DELETE_pods=web.json_response(pod)), story)
 
 
+def test_a_gang_that_starts_anew_asks_for_its_service_and_makes_the_one_that_was_deleted() -> None:
+    """A create that is refused each time would cost more; without the Service nobody would be found."""
+    api = Api()
+    job = snap.Job(uid="j", managed_by="spottrain.dev/operator", suspended=False, template_hash="t")
+
+    async def story(bench: Bench) -> None:
+        await bench.carry_out(actions.EnsureService(), job=job)
+        await bench.carry_out(actions.EnsureService(), job=job)
+        assert api.requests == ["GET services", "POST services", "GET services"]
+
+    play(api, story)
+
+
 def test_deletions_do_not_wait_for_the_service() -> None:
     api = Api()
     api.put("services", "tr")

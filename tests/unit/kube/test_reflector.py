@@ -86,6 +86,76 @@ def test_what_a_list_no_longer_has_is_gone() -> None:
     local.run(body())
 
 
+def test_a_long_list_comes_in_pages_and_is_taken_for_one() -> None:
+    """Nothing of an earlier page counts as gone, and the watch goes on from the moment all pages share."""
+
+    async def body() -> None:
+        stream, asked = local.Stream(), []
+
+        async def answer(request: web.Request) -> web.StreamResponse:
+            if "watch" in request.query:
+                asked.append(request.query["resourceVersion"])
+                return await stream.answer(request)
+            assert request.query["limit"] == str(reflector.PAGE)
+            if "continue" not in request.query:
+                first = {"resourceVersion": "100", "continue": "second"}
+                return web.json_response({"metadata": first, "items": [pod("a", 50)]})
+            return local.listed(100, pod("b", 60))
+
+        async with local.server(answer) as client:
+            seen = Seen()
+            cache = reflector.Reflector(client, clients.PODS, seen.changed)
+            cache.learn(pod("old", 40))
+            async with running(cache):
+                await local.until(lambda: stream.watchers)
+                assert (seen.present, asked) == ({"u-a", "u-b"}, ["100"])
+
+    local.run(body())
+
+
+def test_a_page_that_comes_too_late_begins_the_list_anew() -> None:
+    async def body() -> None:
+        stream, lists = local.Stream(), []
+
+        async def answer(request: web.Request) -> web.StreamResponse:
+            if "watch" in request.query:
+                return await stream.answer(request)
+            lists.append(request.query.get("continue", ""))
+            if lists == ["", "second"]:
+                return local.refused(410, reason="Expired")
+            if len(lists) == 1:
+                first = {"resourceVersion": "100", "continue": "second"}
+                return web.json_response({"metadata": first, "items": [pod("a", 50)]})
+            return local.listed(200, pod("b", 150))
+
+        async with local.server(answer) as client:
+            seen = Seen()
+            async with running(reflector.Reflector(client, clients.PODS, seen.changed)):
+                await local.until(lambda: stream.watchers)
+                assert (seen.present, lists) == ({"u-b"}, ["", "second", ""])
+
+    local.run(body())
+
+
+def test_what_is_told_is_whole_and_what_is_kept_is_trimmed() -> None:
+    async def body() -> None:
+        async def answer(_: web.Request) -> web.StreamResponse:
+            return local.refused(500)
+
+        async with local.server(answer) as client:
+            told: list[Object] = []
+
+            def trim(thing: Object) -> Object:
+                return {"metadata": thing["metadata"]}
+
+            cache = reflector.Reflector(client, clients.PODS, lambda thing, _: told.append(thing), trim=trim)
+            whole = {**pod("a", 50), "spec": {"nodeName": "n"}}
+            cache.learn(whole)
+            assert (told, cache.get("t", "a")) == ([whole], pod("a", 50))
+
+    local.run(body())
+
+
 def test_another_object_of_the_same_name_ends_the_one_before() -> None:
     async def body() -> None:
         async def answer(_: web.Request) -> web.StreamResponse:

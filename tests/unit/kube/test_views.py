@@ -116,3 +116,17 @@ def test_other_handlers_marks_are_notices() -> None:
     assert views.node(node(status={"conditions": [condition]}), settings).notice == "PreemptionScheduled"
     assert views.node(node(metadata={"labels": label}), settings).notice
     assert views.node(node(), settings).notice == ""
+
+
+def test_a_pod_that_was_trimmed_reads_the_same() -> None:
+    """Its log is asked for by the name of a container; what is dropped is most of it."""
+    whole = pod(ended(1), managedFields=[{"manager": "kwok"}])
+    containers = [{"name": "main", "image": "i", "env": [{"name": "A", "value": "b"}]}]
+    whole["spec"] |= {"nodeName": "n", "containers": containers, "affinity": {"nodeAffinity": {}}}
+    trimmed = views.trimmed_pod(whole)
+    assert views.pod(trimmed) == views.pod(whole)
+    assert (trimmed["spec"]["containers"], trimmed["metadata"].get("managedFields")) == (
+        [{"name": "main"}],
+        None,
+    )
+    assert "affinity" not in trimmed["spec"]

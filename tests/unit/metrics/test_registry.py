@@ -51,7 +51,11 @@ def test_forgetting_costs_the_same_beside_a_thousand_jobs() -> None:
 def test_a_reclaim_is_counted_under_its_cause_and_place() -> None:
     moment = duration.parse_time("2026-01-01T00:00:00Z")
     lost = status.Reclaim(moment, "NodeLost", "n1", "zone-a", "spot", "aws", 0, 1)
+    moved = dataclasses.replace(lost, cause="Evicted", zone="zone-b")
     metrics = registry.Metrics()
-    metrics.saw(change("a", ONE, dataclasses.replace(ONE, reclaims=1, last_reclaim=lost)))
+    after = dataclasses.replace(ONE, reclaims=3, last_reclaim=moved)
+    metrics.saw(dataclasses.replace(change("a", ONE, after), reclaims=(lost, moved, lost)))
     labels = {"namespace": "t", "cause": "NodeLost", "capacity": "spot", "provider": "aws", "zone": "zone-a"}
+    assert metrics.registry.get_sample_value("spottrain_reclaims_total", labels) == pytest.approx(2.0)
+    labels |= {"cause": "Evicted", "zone": "zone-b"}
     assert metrics.registry.get_sample_value("spottrain_reclaims_total", labels) == pytest.approx(1.0)

@@ -25,6 +25,12 @@ def wishes(**changes: object) -> spec.Spec:
     return dataclasses.replace(base, **changes)  # type: ignore[arg-type]
 
 
+def shards(**changes: object) -> spec.Spec:
+    """Three indexes that run by themselves."""
+    base = {"mode": spec.Mode.INDEPENDENT, "max_failures": None, "spot": spec.Spot(spread=spec.Spread.ZONE)}
+    return wishes(**{**base, **changes})
+
+
 class Cluster:
     """One job, its pods and the nodes, with a clock that moves only when told."""
 
@@ -51,6 +57,12 @@ class Cluster:
         self.words_wait = False
         """What decides nothing is not written into the status."""
         self.deleted = False
+        self.succeeded: set[int] = set()
+        """The indexes of which a pod ended with 0."""
+        self.drawn: set[tuple[int, str]] = set()
+        """Every index and attempt ID that a pod was made for."""
+        self.quota: int | None = None
+        """The most pods that may exist, ended or not."""
         self._serial = 0
         self.id_prefix = "id"
         for name in ("n1", "n2", "n3", "n4", "n5"):
@@ -101,9 +113,13 @@ class Cluster:
             self.status = status.parse(status.render(plan.status))
         if self.refusal is not None and self.refusal.generation != self.generation:
             self.refusal = None
+        if self.refusal is not None and not self.refusal.permanent:
+            self.refusal = None  # said again if it still holds
         self.wake = plan.wake
         for action in plan.actions:
             self._carry_out(action)
+        if self.refusal is not None and not self.refusal.permanent:
+            self.wake = min(self.wake or 60.0, 60.0)  # the queue's own pause
         self.events += plan.events
         self.done += plan.actions
         return plan
@@ -119,7 +135,12 @@ class Cluster:
 
     def _did_anything(self, plan: actions.Plan) -> bool:
         in_vain = self.server_gives_no_answer
-        return any(not (in_vain and isinstance(one, actions.TryJob)) for one in plan.actions)
+        full = self.refusal is not None and not self.refusal.permanent
+        return any(
+            not (in_vain and isinstance(one, actions.TryJob))
+            and not (full and isinstance(one, actions.CreatePod))
+            for one in plan.actions
+        )
 
     def _carry_out(self, action: actions.Action) -> None:  # noqa: C901 - one per kind
         match action:
@@ -127,16 +148,20 @@ class Cluster:
                 assert self.job is None, "a second Job"
                 template = self.snapshot().template_hash
                 workers = self.spec.workers if isinstance(self.spec, spec.Spec) else 0
-                self.job = snap.Job(f"j{self._serial}", names.MANAGED_BY, True, template, workers)
+                at_once = self.spec.at_once if isinstance(self.spec, spec.Spec) else 0
+                self.job = snap.Job(
+                    f"j{self._serial}", names.MANAGED_BY, True, template, workers, parallelism=at_once
+                )
             case actions.DeleteJob():
-                self.job = None
-                self.departed.clear()  # only the pods of the live Job count
-                self.pods.clear()
+                self.delete_job()  # only the pods of the live Job count
             case actions.TryJob():
                 self._try_job()
             case actions.SuspendJob(suspend):
                 assert self.job is not None
                 self.job = dataclasses.replace(self.job, suspended=suspend)
+            case actions.ScaleJob(parallelism):
+                assert self.job is not None
+                self.job = dataclasses.replace(self.job, parallelism=parallelism)
             case actions.ReportJob():
                 self._report(action)
             case actions.CreatePod(overlay):
@@ -148,7 +173,7 @@ class Cluster:
             case actions.DeleteSelf():
                 self.deleted = True
             case actions.EnsureService():
-                pass
+                assert not self.snapshot().independent, "a Service that nobody needs"
 
     def _try_job(self) -> None:
         assert self.tried != self.snapshot().template_hash, "asked again"
@@ -182,7 +207,16 @@ class Cluster:
             words = self.server_says_no
             self.refusal = snap.Refusal(conditions.TEMPLATE_REJECTED, words, self.generation, permanent=True)
             return
+        if self.quota is not None and len(self.pods) >= self.quota:
+            self.refusal = snap.Refusal(
+                conditions.CREATION_REFUSED, "exceeded quota", self.generation, permanent=False
+            )
+            return
         assert name not in self.pods, f"{name} was created twice"
+        if self.status.shards is not None:
+            assert (overlay.index, overlay.attempt_id) not in self.drawn, "an attempt ID was used again"
+            self.drawn.add((overlay.index, overlay.attempt_id))
+            assert overlay.index not in self.status.shards.decided, f"{name} had ended for good"
         living = [pod for pod in self.pods.values() if pod.index == overlay.index and not pod.ended]
         leaving = self.snapshot().leaving
         assert all(leaving(pod) for pod in living), f"{name} was created beside its predecessor"
@@ -196,6 +230,7 @@ class Cluster:
             created=self.now,
             grace=float(overlay.grace),
             go=overlay.attempt_id if overlay.go else "",
+            floor=overlay.floor,
         )
 
     def _delete(self, name: str, uid: str, grace: int | None) -> None:
@@ -247,6 +282,8 @@ class Cluster:
     def end(self, name: str, code: int, reason: str = "", said: snap.Words | None = None) -> None:
         """Its containers end; a pod under deletion goes with them, as with a kubelet."""
         text = reason or ("Completed" if code == 0 else "Error")
+        if code == 0:
+            self.succeeded.add(self.pods[name].index)
         self._change(
             name,
             phase="Succeeded" if code == 0 else "Failed",
@@ -289,7 +326,19 @@ class Cluster:
 
     def pod(self, index: int) -> snap.Pod:
         """The pod of that index in the current attempt."""
+        if self.status.shards is not None:
+            return self.pods[names.pod_name("tr", index, self.status.shards.attempt(index))]
         return self.snapshot().current[index]
+
+    def live(self) -> list[str]:
+        """Names of the pods that have not ended and are not told to stop."""
+        return sorted(pod.name for pod in self.pods.values() if not pod.ended and pod.deleting is None)
+
+    def delete_job(self) -> None:
+        """Somebody deletes our Job, and garbage collection its pods."""
+        self.job = None
+        self.departed.clear()
+        self.pods.clear()
 
     def running(self) -> "Cluster":
         """Up to an attempt whose workers all run."""

@@ -53,6 +53,40 @@ def test_torchrun_finds_its_whole_command_line_in_the_environment() -> None:
     }
 
 
+def independent(**changes: Any) -> dict[str, Any]:
+    """The pod of index 7 of an Independent job."""
+    whole = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
+    base: dict[str, Any] = {"workers": 9, "checkpoint": spec.Checkpoint("s3://b/p")}
+    wishes = spec.Spec(template=whole, mode=spec.Mode.INDEPENDENT, **{**base, **changes})
+    mold = pod.Mold(JOB, wishes, "j1", whole, snap.Settings())
+    return pod.render(mold, actions.Overlay(7, 2, "abc", floor=False, grace=28))
+
+
+def test_an_index_is_a_world_of_its_own_with_checkpoints_of_its_own() -> None:
+    env = environment(independent())
+    assert {key: env[key] for key in env if key.startswith("PET_")} == {"PET_STANDALONE": "1"}
+    assert (env["SPOTTRAIN_MODE"], env["SPOTTRAIN_CHECKPOINT_URI"]) == ("Independent", "s3://b/p/7")
+    assert (env["SPOTTRAIN_INDEX"], env["SPOTTRAIN_WORKERS"], env["JOB_COMPLETION_INDEX"]) == ("7", "9", "7")
+    assert "subdomain" not in independent()["spec"], "there is no Service"
+
+
+def test_an_index_has_no_place_for_checkpoints_where_the_job_names_none() -> None:
+    assert "SPOTTRAIN_CHECKPOINT_URI" not in environment(independent(checkpoint=spec.Checkpoint("")))
+
+
+def test_indexes_are_spread_over_zones_whatever_their_attempts() -> None:
+    one = independent(spot=spec.Spot(spread=spec.Spread.ZONE))
+    (constraint,) = one["spec"]["topologySpreadConstraints"]
+    assert constraint["labelSelector"] == {"matchLabels": {"spottrain.dev/job": "tr"}}
+
+
+def test_what_is_empty_is_not_in_the_environment() -> None:
+    env = environment(rendered())
+    assert "" not in env.values()
+    assert "SPOTTRAIN_CHECKPOINT_URI" in env
+    assert "SPOTTRAIN_CHECKPOINT_ENDPOINT" not in env
+
+
 def test_torchrun_starts_a_process_for_each_gpu_of_its_container() -> None:
     for resources, processes in (
         ({"limits": {"nvidia.com/gpu": 8}}, "8"),

@@ -50,6 +50,20 @@ def test_in_a_cluster_the_object_counts_and_the_program_fills_gaps():
     assert (told.location.uri, told.keep, told.location.region) == ("s3://ck/tr", 5, "eu-west-1")
 
 
+INDEPENDENT = {**CLUSTER, "SPOTTRAIN_MODE": "Independent", "SPOTTRAIN_CHECKPOINT_URI": "s3://ck/tr/1"}
+
+
+def test_an_index_of_an_independent_job_is_alone_in_the_place_that_the_object_gives_it():
+    told = read(INDEPENDENT, uri="s3://mine/ck")
+    assert (told.workers, told.location.uri) == (1, "s3://ck/tr/1")
+
+
+@pytest.mark.parametrize("uri", ["s3://mine/ck", "s3://mine/ck/"])
+def test_an_index_keeps_its_checkpoints_below_the_programs_uri_where_the_object_gives_none(uri: str):
+    env = {name: one for name, one in INDEPENDENT.items() if name != "SPOTTRAIN_CHECKPOINT_URI"}
+    assert read(env, uri=uri).location.uri == "s3://mine/ck/1"
+
+
 def test_on_a_laptop_the_program_counts():
     told = read({"SPOTTRAIN_CHECKPOINT_URI": "file:///env"}, uri="file:///mine", interval=30, restore=70)
     assert (told.location.uri, told.interval, told.wish) == ("file:///mine", 30.0, "Step:70")

@@ -1,0 +1,81 @@
+"""What a benchmark has measured, its bars, a table for people and a file for programs."""
+
+import json
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench import systems
+
+OUT = systems.ROOT / "build" / "bench"
+
+
+@dataclass(frozen=True)
+class Bar:
+    """`at_most` unless `least`: then the figure must be as high."""
+
+    value: float
+    least: bool = False
+
+    def met(self, figure: float) -> bool:
+        """Whether the figure is on the right side of it."""
+        return figure >= self.value if self.least else figure <= self.value
+
+
+@dataclass
+class Report:
+    """Seconds by case and system, and the figures made of them; written to build/bench/<name>.json."""
+
+    name: str
+    bars: Mapping[str, Bar]
+    seconds: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    figures: dict[str, float] = field(default_factory=dict)
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, case: str, system: str, value: float) -> None:
+        """One measured round."""
+        self.seconds.setdefault(case, {}).setdefault(system, []).append(value)
+        say(f"{case:26} {system:10} {value:7.2f} s   load {systems.environment_load()}")
+
+    def median(self, case: str, system: str) -> float:
+        """Of all rounds."""
+        return statistics.median(self.seconds[case][system])
+
+    def figure(self, name: str, value: float) -> None:
+        """One result; what is measured so far is in the file at once."""
+        self.figures[name] = value
+        self.write()
+
+    def write(self) -> None:
+        """To build/bench/."""
+        bars = {name: bar.value for name, bar in self.bars.items()}
+        document = {**self.figures, "seconds": self.seconds, "bars": bars, **self.notes}
+        OUT.mkdir(parents=True, exist_ok=True)
+        (OUT / f"{self.name}.json").write_text(json.dumps(document, indent=1) + "\n")
+
+    def table(self) -> str:
+        """For people."""
+        lines = [f"{'figure':32}{'measured':>10}{'bar':>10}"]
+        for name, value in self.figures.items():
+            bar = self.bars.get(name)
+            sign = "" if bar is None else f"{'>=' if bar.least else '<='} {bar.value:.2f}"
+            verdict = "" if bar is None else ("  met" if bar.met(value) else "  NOT MET")
+            lines.append(f"{name:32}{value:>10.2f}{sign:>10}{verdict}")
+        return "\n".join([*lines, f"written to build/bench/{self.name}.json"])
+
+    def met(self) -> bool:
+        """Whether every bar that was measured is met."""
+        return all(self.bars[name].met(value) for name, value in self.figures.items() if name in self.bars)
+
+
+def say(text: str) -> None:
+    """Progress, at once."""
+    print(text, flush=True)
+
+
+def log(system: systems.System) -> Path:
+    """Where a system's output goes."""
+    OUT.mkdir(parents=True, exist_ok=True)
+    return OUT / f"{system.name}.log"
