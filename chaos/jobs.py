@@ -36,6 +36,7 @@ SLOTS: Final = (
     Slot("solo", modes.GANG, workers=1, floor=0, steps=160),
     Slot("pair", modes.GANG, workers=2, floor=1, steps=120),
     Slot("trio", modes.GANG, workers=3, floor=1, steps=120),
+    Slot("shards", modes.INDEPENDENT, workers=6, floor=1, steps=60, parallelism=3),
 )
 
 

@@ -3,7 +3,7 @@
 A mode is one entry of MODES: its checks beside those of all modes.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from chaos import checks, ledger
@@ -37,19 +37,7 @@ def all_finish_in_one_attempt(job: JobFacts) -> Iterator[str]:
 
 def one_attempt_at_a_time(job: JobFacts) -> Iterator[str]:
     """No worker of an attempt still works when the next one has begun to, unless nobody could reach it."""
-    begun: dict[int, float] = {}
-    for line in ledger.of(job.lines, ledger.RESTORED):
-        begun[line.attempt] = min(line.at, begun.get(line.attempt, line.at))
-    last: dict[tuple[int, int], Line] = {}
-    for line in ledger.of(job.lines, ledger.DONE):
-        last[line.attempt, line.index] = line
-    for line in last.values():
-        later = min((at for number, at in begun.items() if number > line.attempt), default=None)
-        if later is not None and line.at > later and not _unreachable(job.cut, line):
-            yield (
-                f"worker {line.index} of attempt {line.attempt} on {line.node} did step {line.step} "
-                f"{line.at - later:.1f} s after a later attempt had begun"
-            )
+    yield from _overlaps(job.lines, job.cut)
 
 
 def each_number_is_one_attempt(job: JobFacts) -> Iterator[str]:
@@ -85,12 +73,32 @@ def a_finished_index_never_runs_again(job: JobFacts) -> Iterator[str]:
             yield f"index {line.index} did step {line.step} after it had finished"
 
 
+def one_attempt_of_an_index_at_a_time(job: JobFacts) -> Iterator[str]:
+    """As in a gang, but each index by itself."""
+    for index in range(job.workers):
+        yield from _overlaps([line for line in job.lines if line.index == index], job.cut)
+
+
 def each_number_is_one_attempt_of_its_index(job: JobFacts) -> Iterator[str]:
     """An index counts its attempts by itself."""
     for index in range(job.workers):
         of_index = [(line.attempt, line.attempt_id) for line in job.lines if line.index == index]
         for text in _namesakes(of_index):
             yield f"index {index}: {text}"
+
+
+def _overlaps(lines: Sequence[Line], cut: tuple[Window, ...]) -> Iterator[str]:
+    begun: dict[int, float] = {}
+    for line in ledger.of(lines, ledger.RESTORED):
+        begun[line.attempt] = min(line.at, begun.get(line.attempt, line.at))
+    last = {(line.attempt, line.index): line for line in ledger.of(lines, ledger.DONE)}
+    for line in last.values():
+        later = min((at for number, at in begun.items() if number > line.attempt), default=None)
+        if later is not None and line.at > later and not _unreachable(cut, line):
+            yield (
+                f"worker {line.index} of attempt {line.attempt} on {line.node} did step {line.step} "
+                f"{line.at - later:.1f} s after a later attempt had begun"
+            )
 
 
 def _namesakes(attempts: Iterable[tuple[int, str]]) -> Iterator[str]:
@@ -114,6 +122,7 @@ MODES: Final[Mapping[str, tuple[Named, ...]]] = {
     INDEPENDENT: (
         Named("all indexes finish", all_indexes_finish),
         Named("a finished index never runs again", a_finished_index_never_runs_again),
+        Named("one attempt at a time", one_attempt_of_an_index_at_a_time),
         Named("each number is one attempt", each_number_is_one_attempt_of_its_index),
     ),
 }

@@ -292,6 +292,14 @@ def test_an_index_that_ended_unseen_may_start_again_and_must_find_its_work_done(
     assert wrong(job) == {"a finished index never runs again": "index 1 did step 9 after it had finished"}
 
 
+def test_an_index_that_works_on_beside_its_own_next_attempt_is_found() -> None:
+    """Index 1 may work while index 0 is begun again; index 0 itself may not."""
+    late = stories.line(122, "done", 1, 0, step=6, node="spot-1")
+    found = wrong(with_lines(shards(), late))["one attempt at a time"]
+    assert found == ("worker 0 of attempt 1 on spot-1 did step 6 1.7 s after a later attempt had begun")
+    assert wrong(replace(with_lines(shards(), late), cut=(Window("spot-1", 110, 125),))) == {}
+
+
 def test_indexes_count_their_attempts_by_themselves() -> None:
     job = shards()
     lines = tuple(replace(line, attempt_id=f"{line.attempt_id}{line.index}") for line in job.lines)

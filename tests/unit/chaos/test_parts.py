@@ -9,7 +9,7 @@ from chaos import facts, harm, jobs, judge, ledger, leftovers, modes, records
 from chaos.facts import Window
 from chaos.faults import Fault, Kind
 from chaos.harm import Done
-from chaos.jobs import SLOTS, JobRun, Slot
+from chaos.jobs import SLOTS, JobRun
 from chaos.judge import Verdict
 from chaos.ledger import Life
 from chaos.leftovers import Objects
@@ -172,7 +172,7 @@ def test_a_job_runs_the_worker_with_its_ledger_and_its_mode() -> None:
 
 
 def test_the_shards_of_an_independent_job_are_each_alone_and_so_many_at_once() -> None:
-    slot = Slot("shards", modes.INDEPENDENT, workers=6, floor=1, steps=60, parallelism=3)
+    slot = next(slot for slot in SLOTS if slot.mode == modes.INDEPENDENT)
     found = jobs.document(JobRun(slot, 1), Workers("image"), Store("s3://bucket"), Path("/x/ledger"))
     assert (found["spec"]["mode"], found["spec"]["workers"], found["spec"]["parallelism"]) == (
         "Independent",
