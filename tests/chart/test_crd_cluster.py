@@ -114,6 +114,12 @@ REFUSED: cabc.Mapping[str, tuple[dict[str, Any], str, str]] = {
         "spec.workerHostnames",
         sentences.NAMES_FOR_NOBODY,
     ),
+    "an index that is to be watched": (
+        shards(progressTimeout="10m"),
+        "spec.progressTimeout",
+        sentences.INDEPENDENT_PROGRESS,
+    ),
+    "an active deadline in words": (job(activeDeadline="a day"), "spec.activeDeadline", sentences.DURATION),
     "floor above parallelism": (
         shards(parallelism=2, spot={"onDemandFloor": 3}),
         "spec.spot.onDemandFloor",

@@ -356,7 +356,7 @@ def _render_reclaim(reclaim: Reclaim | None) -> dict[str, Any] | None:
     }
 
 
-FIELDS = frozenset(_all_fields(Status())) - {"progress"}
+FIELDS = frozenset(_all_fields(Status(shards=shard.Shards()))) - {"progress"}
 """Of `status`, those that this version takes away when it has no value for them. What else is found there is
 a newer version's and is left alone; so is `progress`, of which we know a part, and which never goes back."""
 _ATTEMPT_FIELDS = frozenset(
