@@ -41,8 +41,8 @@ GANG_PER_INDEX = (
     "spec.maxFailures"
 )
 INDEPENDENT_PROGRESS = (
-    "spec.progressTimeout is only used with spec.mode Gang, whose first worker tells the step of all: leave "
-    "it out"
+    "spec.progressTimeout is only used with spec.mode Gang: leave it out, and set activeDeadlineSeconds in "
+    "spec.template.spec to end a worker that hangs"
 )
 GANG_FAILED_INDEXES = (
     "spec.maxFailedIndexes is only used with spec.mode Independent: a gang fails as a whole, so set "

@@ -131,7 +131,10 @@ def parse(raw: cabc.Mapping[str, Any]) -> Spec:
 def _progress_timeout(raw: cabc.Mapping[str, Any], mode: Mode) -> float | None:
     timeout = _seconds(raw.get("progressTimeout"), "spec.progressTimeout")
     if timeout is not None and mode is not Mode.GANG:
-        raise InvalidSpecError("spec.progressTimeout: only a gang is watched; leave it out")
+        raise InvalidSpecError(
+            "spec.progressTimeout: only a gang is watched; leave it out, and set activeDeadlineSeconds in "
+            "spec.template.spec"
+        )
     return timeout
 
 

@@ -230,13 +230,20 @@ def _where_work_was_done(snapshot: snap.Snapshot) -> set[str]:
 
 
 def forgive_nodes_when_nothing_else_fits(draft: drafts.Draft) -> bool:
-    """No index runs, and one that waits has found no other place: a doubtful machine is better than none."""
-    live = shard.places(draft).live.values()
-    waiting = [] if any(pod.node for pod in live) else [pod for pod in live if pod.unschedulable]
-    if faults.nothing_else_fits(draft, waiting):
-        faults.forgive(draft)
-        for pod in waiting:
-            draft.act(actions.DeletePod(pod.name, pod.uid))
+    """No index has a node, and none has found another place: a doubtful machine is better than none.
+
+    While others run, those that wait may well find room when they end.
+    """
+    live = shard.places(draft).live
+    waiting = {} if any(pod.node for pod in live.values()) else live
+    waiting = {index: pod for index, pod in waiting.items() if pod.unschedulable}
+    if not faults.nothing_else_fits(draft, list(waiting.values())):
+        return False
+    faults.forgive(draft)
+    ledger = shard.Ledger()
+    for index in waiting:  # what keeps a pod away from a node is in the pod
+        ledger.begin_again(index)
+    draft.update(shards=ledger.put_into(draft.status.shards or kept.Shards()))
     return False
 
 

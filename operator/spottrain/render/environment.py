@@ -36,12 +36,11 @@ def render(job: identity.Identity, wishes: spec.Spec, overlay: actions.Overlay) 
         "SPOTTRAIN_GRACE_SECONDS": overlay.grace,
         "SPOTTRAIN_GO_FILE": names.PODINFO_FILE,
         "JOB_COMPLETION_INDEX": overlay.index,
+        "SPOTTRAIN_PROGRESS_PORT": names.PROGRESS_PORT if _tells_progress(wishes, overlay) else "",
         **(ALONE if wishes.independent else _rendezvous(job, wishes, overlay)),
         # How long torchrun leaves its workers after SIGTERM; its default of 30 s wastes longer windows.
         "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": overlay.grace,
     }
-    if wishes.progress_timeout is not None and overlay.index == 0:
-        values["SPOTTRAIN_PROGRESS_PORT"] = names.PROGRESS_PORT
     return [{"name": name, "value": str(value)} for name, value in values.items() if value != ""]
 
 
@@ -59,6 +58,11 @@ def _rendezvous(job: identity.Identity, wishes: spec.Spec, overlay: actions.Over
         "PET_MASTER_PORT": names.RENDEZVOUS_PORT,
         "PET_RDZV_ID": overlay.attempt_id,
     }
+
+
+def _tells_progress(wishes: spec.Spec, overlay: actions.Overlay) -> bool:
+    """Worker 0 does, for its gang."""
+    return not wishes.independent and wishes.progress_timeout is not None and overlay.index == 0
 
 
 def _uri(wishes: spec.Spec, index: int) -> str:

@@ -118,3 +118,64 @@ def test_the_step_of_an_index_is_not_asked_for() -> None:
     one.progress = snap.Progress(one.pods["tr-0-1"].attempt_id, 7, 9000.0)
     one.settle()
     assert one.status.failures == 0
+
+
+# One index alone.
+
+
+def crashed_alone(cluster: virtual.Cluster, node: str, times: int) -> virtual.Cluster:
+    """The only index fails so often on that node; then it waits for a place once more."""
+    for attempt in range(1, times + 1):
+        name = f"tr-0-{attempt}"
+        cluster.bind(name, node)
+        cluster.run(name)
+        cluster.settle()
+        cluster.end(name, 1)
+        cluster.settle()
+        cluster.pass_time(600)
+        cluster.settle()
+    return cluster
+
+
+def single() -> virtual.Cluster:
+    cluster = virtual.Cluster(virtual.shards(workers=1, max_failures_per_index=9, placement_timeout=900.0))
+    cluster.settle()
+    return cluster
+
+
+def test_a_machine_that_fails_index_after_index_does_not_swallow_the_others() -> None:
+    """It is free again at once, and so would be given the next one."""
+    cluster = crashed_alone(single(), "n1", 2)
+    assert cluster.overlays["tr-0-3"].avoid == ("n1",)
+    told = [one.message for one in cluster.events if one.reason == conditions.NODE_AVOIDED]
+    assert told == ["2 failures on node n1: the next workers of this job avoid it"]
+
+
+def test_one_failure_says_nothing_against_a_machine() -> None:
+    assert crashed_alone(single(), "n1", 1).overlays["tr-0-2"].avoid == ()
+
+
+def test_an_index_that_finds_no_other_place_may_go_back_there_in_the_end() -> None:
+    cluster = crashed_alone(single(), "n1", 2)
+    cluster.pods["tr-0-3"] = dataclasses.replace(cluster.pods["tr-0-3"], unschedulable="0/6 nodes fit")
+    cluster.settle()
+    assert cluster.wake is not None
+    assert cluster.wake <= 900
+    cluster.pass_time(900)
+    cluster.settle()
+    assert cluster.overlays["tr-0-4"].avoid == ()
+    assert cluster.live() == ["tr-0-4"]
+    assert (cluster.status.failures, cluster.status.failed_nodes) == (2, ())
+
+
+def test_a_job_of_indexes_that_was_active_for_too_long_has_failed() -> None:
+    cluster = virtual.Cluster(virtual.shards(active_deadline=3600.0)).running()
+    cluster.pass_time(3599)
+    cluster.settle()
+    assert cluster.status.phase is status.Phase.RUNNING
+    cluster.pass_time(1)
+    cluster.settle()
+    failed = conditions.find(cluster.status.conditions, conditions.FAILED)
+    assert failed is not None
+    assert (cluster.status.phase, failed.reason) == (status.Phase.FAILED, conditions.DEADLINE_EXCEEDED)
+    assert cluster.live() == []
