@@ -53,9 +53,6 @@ STATUS = status.Status(
     start=NOON,
     completion=NOON,
     next_retry=NOON,
-    active_since=NOON,
-    storm=status.Storm(reclaims=21, step=1100),
-    failed_nodes=(status.FailedNode(name="spot-2", uid="d1f2", failures=2, time=NOON),),
     shards=shards.Shards(
         completed=indexes.of([0, 1, 2, 5]),
         failed=indexes.of([6]),
@@ -64,6 +61,9 @@ STATUS = status.Status(
         failures=indexes.Counts().plus({6: 2}),
         retries=(shards.Retry(NOON, indexes.of([7])),),
     ),
+    active_since=NOON,
+    storm=status.Storm(reclaims=21, step=1100),
+    failed_nodes=(status.FailedNode(name="spot-2", uid="d1f2", failures=2, time=NOON),),
 )
 
 

@@ -146,6 +146,16 @@ def test_a_missing_directory_is_an_error_not_an_empty_store(tmp_path: Path):
             read()
 
 
+def test_a_jobs_folder_and_an_indexs_below_it_are_made_and_the_volume_above_them_is_not(tmp_path: Path):
+    store = files.FilesStore(tmp_path / "job" / "7", 2)
+    assert store.list("") == []
+    assert store.put_if_absent("a", b"x") is Put.CREATED
+    assert (tmp_path / "job" / "7" / "a").read_bytes() == b"x"
+    unmounted = files.FilesStore(tmp_path / "not-mounted" / "job" / "7", 2)
+    with pytest.raises(errors.StoreMissing, match="not-mounted does not exist"):
+        unmounted.list("")
+
+
 def test_a_missing_bucket_is_an_error_not_an_empty_store(s3_server: gateway.Gateway, tmp_path: Path):
     store = s3.S3Store("no-such-bucket", "", endpoint=s3_server.endpoint, limits=gateway.QUICK)
     for read in reading(store, tmp_path / "got")[:3]:

@@ -40,6 +40,36 @@ def test_b1_a_stop_saves_the_current_step_and_nobody_takes_it_for_done(
     assert f"done count {last + 3}" in again.output
 
 
+def test_indexes_that_run_the_same_program_each_go_on_from_their_own_checkpoints(
+    bench: processes.Bench, tmp_path: Path
+):
+    """The object names no place; the program names one for all, and the library puts each below it."""
+    env = {
+        "SPOTTRAIN_JOB": "tr",
+        "SPOTTRAIN_MODE": "Independent",
+        "SPOTTRAIN_WORKERS": 2,
+        "SPOTTRAIN_CHECKPOINT_INTERVAL": 3600,
+        "SPOTTRAIN_TERMINATION_LOG": tmp_path / "said",
+        "MY_URI": (tmp_path / "ck").as_uri(),
+    }
+    last = []
+    for index in (0, 1):
+        program = bench.start(
+            "counter.py", 1000, **env, SPOTTRAIN_INDEX=index, SPOTTRAIN_ATTEMPT_ID=f"a{index}"
+        )
+        program.wait_for(f"\nstep {3 + 4 * index}\n")
+        program.send(signal.SIGTERM)
+        assert program.wait(10) == 75
+        last.append(program.steps()[-1])
+        assert [commit.step for commit in processes.commits(tmp_path / "ck" / str(index))] == [last[index]]
+    for index in (0, 1):
+        again = bench.start(
+            "counter.py", last[index] + 2, **env, SPOTTRAIN_INDEX=index, SPOTTRAIN_ATTEMPT_ID=f"b{index}"
+        )
+        assert again.wait() == 0
+        assert f"resume {last[index] + 1} count {last[index] + 1}" in again.output
+
+
 @pytest.mark.parametrize("after", [0.1, 0.3, 0.5])
 def test_b1_an_early_stop_ends_it_before_any_step(bench: processes.Bench, tmp_path: Path, after: float):
     program = bench.start("counter.py", 1000, **here(tmp_path, STEP_SECONDS=1))

@@ -47,10 +47,10 @@ NOT_SUSPENDED: Final = "NotSuspended"
 ALL_WORKERS_FINISHED: Final = "AllWorkersFinished"
 NOT_YET: Final = "NotYet"
 TOO_MANY_FAILURES: Final = "TooManyFailures"
-DEADLINE_EXCEEDED: Final = "DeadlineExceeded"
 # As the Job controller words them for an Indexed Job.
 MAX_FAILED_INDEXES_EXCEEDED: Final = "MaxFailedIndexesExceeded"
 FAILED_INDEXES: Final = "FailedIndexes"
+DEADLINE_EXCEEDED: Final = "DeadlineExceeded"
 
 # Events that have no condition of their own
 ATTEMPT_STARTED: Final = "AttemptStarted"

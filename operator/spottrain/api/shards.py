@@ -78,10 +78,13 @@ class Shards:
 
 
 def parse(raw: cabc.Mapping[str, Any]) -> Shards | None:
-    """The shards from a resource's `status`; None for one that has no such thing: a gang's."""
-    kept = raw.get("indexes")
-    if kept is None:
+    """The shards from a resource's `status`; None for one that has no such thing: a gang's.
+
+    What has ended counts although the rest was lost, as under an older resource definition.
+    """
+    if not {"indexes", "completedIndexes", "failedIndexes"} & raw.keys():
         return None
+    kept = raw.get("indexes") or {}
     return Shards(
         completed=indexes.parse(raw.get("completedIndexes", "")),
         failed=indexes.parse(raw.get("failedIndexes", "")),

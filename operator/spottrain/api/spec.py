@@ -119,23 +119,13 @@ def parse(raw: cabc.Mapping[str, Any]) -> Spec:
         suspend=bool(raw.get("suspend", False)),
         placement_timeout=_seconds(raw.get("placementTimeout", "15m"), "spec.placementTimeout") or 0.0,
         ttl=_seconds(raw.get("ttlAfterFinished"), "spec.ttlAfterFinished"),
-        progress_timeout=_progress_timeout(raw, mode),
+        progress_timeout=_seconds(raw.get("progressTimeout"), "spec.progressTimeout"),
         active_deadline=_seconds(raw.get("activeDeadline"), "spec.activeDeadline"),
         worker_hostnames=bool(raw.get("workerHostnames", False)),
         mode=mode,
         parallelism=parallelism,
         **_budgets(raw, mode),
     )
-
-
-def _progress_timeout(raw: cabc.Mapping[str, Any], mode: Mode) -> float | None:
-    timeout = _seconds(raw.get("progressTimeout"), "spec.progressTimeout")
-    if timeout is not None and mode is not Mode.GANG:
-        raise InvalidSpecError(
-            "spec.progressTimeout: only a gang is watched; leave it out, and set activeDeadlineSeconds in "
-            "spec.template.spec"
-        )
-    return timeout
 
 
 def _mode(raw: cabc.Mapping[str, Any], workers: int) -> Mode:

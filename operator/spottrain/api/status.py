@@ -134,11 +134,11 @@ class Status:
     start: dt.datetime | None = None
     completion: dt.datetime | None = None
     next_retry: dt.datetime | None = None
+    shards: shard.Shards | None = None
+    """Of an Independent job that was begun."""
     active_since: dt.datetime | None = None
     storm: Storm = Storm()
     failed_nodes: tuple[FailedNode, ...] = ()
-    shards: shard.Shards | None = None
-    """Of an Independent job that was begun."""
 
     @property
     def over(self) -> bool:
@@ -189,10 +189,10 @@ def parse(raw: cabc.Mapping[str, Any]) -> Status:
         start=duration.optional_time(raw.get("startTime")),
         completion=duration.optional_time(raw.get("completionTime")),
         next_retry=duration.optional_time(raw.get("nextRetryTime")),
+        shards=shard.parse(raw),
         active_since=duration.optional_time(raw.get("activeSince")),
         storm=_storm(raw.get("storm") or {}),
         failed_nodes=tuple(_failed_node(one) for one in raw.get("failedNodes", ())),
-        shards=shard.parse(raw),
     )
 
 
@@ -228,11 +228,11 @@ def _all_fields(status: Status) -> dict[str, Any]:
         "startTime": _time(status.start),
         "completionTime": _time(status.completion),
         "nextRetryTime": _time(status.next_retry),
+        **shard.render(status.shards),
+        "finishedText": None if status.shards is None else f"{workers.succeeded}/{workers.indexes}",
         "activeSince": _time(status.active_since),
         "storm": None if storm == Storm() else _without_none(dataclasses.asdict(storm)),
         "failedNodes": [_render_failed_node(one) for one in status.failed_nodes] or None,
-        **shard.render(status.shards),
-        "finishedText": None if status.shards is None else f"{workers.succeeded}/{workers.indexes}",
     }
 
 

@@ -21,14 +21,16 @@ _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
 class FilesStore:
     """A Store below the directory `root`.
 
-    `root` itself is made when first written to; its parent must exist, or a volume that was not mounted would
-    look like an empty store.
+    `root` is made when first written to, `ours` folders of its path in all; what is above them must exist, or
+    a volume that was not mounted would look like an empty store.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, ours: int = 1) -> None:
         if not root.is_absolute():
             raise errors.ConfigError(f"checkpoint directory {str(root)!r} must be an absolute path")
         self._root = root
+        above = [root, *root.parents]
+        self._volume = above[min(ours, len(above) - 1)]
 
     @property
     def uri(self) -> str:
@@ -112,9 +114,9 @@ class FilesStore:
         return outcome
 
     def _require_volume(self) -> None:
-        if not self._root.parent.is_dir():
+        if not self._volume.is_dir():
             raise errors.StoreMissing(
-                f"{self._root.parent} does not exist; mount the shared volume there, or create it"
+                f"{self._volume} does not exist; mount the shared volume there, or create it"
             )
 
     def _path(self, key: str) -> Path:

@@ -44,8 +44,8 @@ def pod(raw: Object) -> snap.Pod:
         said=_words(raw),
         go=annotations.get(names.ANNOTATION_GO, ""),
         unschedulable=_unschedulable(status),
-        waiting=_waiting(status),
         floor=metadata["labels"].get(names.LABEL_CAPACITY) == clouds.Capacity.ON_DEMAND,
+        waiting=_waiting(status),
     )
 
 

@@ -70,9 +70,9 @@ def record_reclaim(draft: drafts.Draft, lost: loss.Member) -> None:
         zone=node.zone if node else "",
         capacity=str(node.capacity) if node else "unknown",
         provider=node.provider if node else "other",
+        instance_type=node.instance_type if node else "",
         index=lost.index,
         attempt=lost.pod.attempt if lost.pod else draft.status.attempt,
-        instance_type=node.instance_type if node else "",
     )
     draft.update(reclaims=draft.status.reclaims + 1, last_reclaim=reclaim)
     draft.reclaims.append(reclaim)

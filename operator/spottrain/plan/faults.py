@@ -7,7 +7,9 @@ peers of a dead worker fail a little later.
 Two failures on one machine, and the job's workers must not go there again (a required affinity, so that an
 autoscaler finds another), as long as there is, or may come, another machine of its kind. If every one of that
 kind has failed twice, it is not the machines: none is avoided. If no other place is found within
-`placementTimeout`, all is forgiven. A machine that comes back under the same name is another one.
+`placementTimeout`, all is forgiven. An independent index that finishes on a machine clears it: a few bad
+pieces of work among thousands say nothing against the machines that they ran on. A machine that comes back
+under the same name is another one.
 """
 
 import collections.abc as cabc
@@ -69,12 +71,18 @@ def _has_alternative(snapshot: snap.Snapshot, name: str, bad: set[str]) -> bool:
     return bool(usable) or node.provider != "other"
 
 
-def nothing_else_fits(draft: drafts.Draft, waiting: list[snap.Pod]) -> bool:
-    """These have no node, and have not found one but the avoided for `placementTimeout`."""
+def clear(draft: drafts.Draft, names: cabc.Set[str]) -> None:
+    """Work was done on these nodes: what failed there before is held against them no more."""
+    left = tuple(one for one in draft.status.failed_nodes if one.name not in names)
+    if left != draft.status.failed_nodes:
+        draft.update(failed_nodes=left)
+
+
+def nothing_else_fits(draft: drafts.Draft, waiting: cabc.Collection[snap.Pod]) -> bool:
+    """These found no place but the avoided ones within `placementTimeout`."""
     if not waiting or not avoided(draft.snapshot):
         return False
-    patience = dt.timedelta(seconds=draft.snapshot.placement_timeout)
-    limit = min(pod.created for pod in waiting) + patience
+    limit = min(pod.created for pod in waiting) + dt.timedelta(seconds=draft.snapshot.placement_timeout)
     if draft.snapshot.now < limit:
         draft.wake_at(limit)
         return False

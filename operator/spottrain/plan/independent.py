@@ -59,6 +59,7 @@ def record_how_indexes_fare(draft: drafts.Draft) -> bool:
     for member in _members(draft):
         if member.index not in ledger.completed:
             _record(draft, ledger, member, losses, failures)
+    _clear_machines(draft, ledger.completed)
     draft.update(shards=ledger.put_into(draft.status.shards or kept.Shards()))
     _give_up_indexes(draft)
     _count_reclaims(draft, losses)
@@ -214,37 +215,20 @@ def _count_reclaims(draft: drafts.Draft, losses: list[loss.Member]) -> None:
 
 
 def _count_failures(draft: drafts.Draft, failures: list[loss.Member]) -> None:
-    if not failures:
+    if failures:
+        draft.update(failures=draft.status.failures + len(failures))
+        for one in failures:
+            if one.pod is not None and one.verdict.cause != loss.OUT_OF_MEMORY:
+                faults.blame(draft, [one.pod])
+        draft.say(conditions.WORKER_FAILED, _who(failures), warning=True)
+
+
+def _clear_machines(draft: drafts.Draft, finished: set[int]) -> None:
+    """Where an index has just finished the machine is well: what failed there had reasons of its own."""
+    if not finished or not draft.status.failed_nodes:
         return
-    draft.update(failures=draft.status.failures + len(failures))
-    draft.say(conditions.WORKER_FAILED, _who(failures), warning=True)
-    good = _where_work_was_done(draft.snapshot)
-    for one in failures:
-        if one.pod is not None and one.node not in good and one.verdict.cause != loss.OUT_OF_MEMORY:
-            faults.blame(draft, [one.pod])
-
-
-def _where_work_was_done(snapshot: snap.Snapshot) -> set[str]:
-    """Nodes on which an index has finished: what fails there is its own piece of work."""
-    return {pod.node for pod in (*snapshot.pods, *snapshot.departed) if pod.outcome == "Succeeded"}
-
-
-def forgive_nodes_when_nothing_else_fits(draft: drafts.Draft) -> bool:
-    """No index has a node, and none has found another place: a doubtful machine is better than none.
-
-    While others run, those that wait may well find room when they end.
-    """
-    live = shard.places(draft).live
-    waiting = {} if any(pod.node for pod in live.values()) else live
-    waiting = {index: pod for index, pod in waiting.items() if pod.unschedulable}
-    if not faults.nothing_else_fits(draft, list(waiting.values())):
-        return False
-    faults.forgive(draft)
-    ledger = shard.Ledger()
-    for index in waiting:  # what keeps a pod away from a node is in the pod
-        ledger.begin_again(index)
-    draft.update(shards=ledger.put_into(draft.status.shards or kept.Shards()))
-    return False
+    pods = (*draft.snapshot.pods, *draft.snapshot.departed)
+    faults.clear(draft, {pod.node for pod in pods if pod.index in finished and pod.outcome == "Succeeded"})
 
 
 def _who(members: list[loss.Member]) -> str:
@@ -314,6 +298,20 @@ def _last_failure(snapshot: snap.Snapshot) -> str:
 def keep_few_ended_pods(draft: drafts.Draft) -> bool:
     """The newest stay for their logs; 10,000 would fill every cache that watches pods."""
     shard_pods.tidy(draft)
+    return False
+
+
+def forgive_nodes_when_nothing_else_fits(draft: drafts.Draft) -> bool:
+    """No index runs, and one has found no other place: a doubtful one is better than none."""
+    live = shard.places(draft).live
+    waiting = {index: pod for index, pod in live.items() if pod.unschedulable}
+    if any(pod.node for pod in live.values()) or not faults.nothing_else_fits(draft, waiting.values()):
+        return False
+    faults.forgive(draft)
+    ledger = shard.Ledger()
+    for index in waiting:  # what keeps a pod away from a node is in the pod
+        ledger.begin_again(index)
+    draft.update(shards=ledger.put_into(draft.status.shards or kept.Shards()))
     return False
 
 

@@ -1,6 +1,5 @@
 """Pods as places of work: ending those of older attempts, creating those of the current one."""
 
-import collections.abc as cabc
 import dataclasses
 import datetime as dt
 
@@ -138,17 +137,15 @@ def _overlays(snapshot: snap.Snapshot, indexes: list[int]) -> list[actions.Overl
         attempt_id=now.attempt_id,
         floor=False,
         grace=grace.grace(snapshot).seconds,
-        avoid=avoid(snapshot, _suspects(snapshot)),
+        avoid=tuple(sorted({*_shunned(snapshot), *_suspects(snapshot), *faults.avoided(snapshot)})),
         resting=storms.resting(snapshot),
         go=all(pod.ended for pod in snapshot.older),
     )
     return [dataclasses.replace(common, index=index, floor=index < floor) for index in indexes]
 
 
-def avoid(snapshot: snap.Snapshot, suspects: cabc.Set[str] = frozenset()) -> tuple[str, ...]:
-    """Names of the nodes that no new worker of the job may run on, these suspects among them."""
-    shunned = {name for name in snapshot.nodes if snapshot.shunned(name)}
-    return tuple(sorted({*shunned, *suspects, *faults.avoided(snapshot)}))
+def _shunned(snapshot: snap.Snapshot) -> set[str]:
+    return {name for name in snapshot.nodes if snapshot.shunned(name)}
 
 
 def _suspects(snapshot: snap.Snapshot) -> set[str]:

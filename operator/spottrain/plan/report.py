@@ -1,5 +1,6 @@
 """What is said of the job as it stands: phase, counts, conditions, and their mirror in our Job."""
 
+import collections.abc as cabc
 import dataclasses
 import datetime as dt
 
@@ -111,7 +112,7 @@ def _running_condition(draft: drafts.Draft) -> None:
         message = f"{count}; workers of the attempt before are still ending"
         draft.condition(conditions.RUNNING, False, conditions.WAITING_FOR_PREDECESSORS, message)
     else:
-        reason, texts = what_is_missing(draft, list(snapshot.current.values()))
+        reason, texts = what_is_missing(draft, snapshot.current)
         draft.condition(conditions.RUNNING, False, reason, "; ".join([count, *texts]))
 
 
@@ -119,11 +120,10 @@ SLOW_START = dt.timedelta(minutes=3)
 """An image of some GB takes that long; a volume that another node still holds takes longer."""
 
 
-def what_is_missing(draft: drafts.Draft, current: list[snap.Pod]) -> tuple[str, list[str]]:
-    """Why some of these workers don't run yet: a reason, and what is known of it."""
+def what_is_missing(draft: drafts.Draft, current: cabc.Mapping[int, snap.Pod]) -> tuple[str, list[str]]:
+    """Why some workers don't run yet, of these by index: a reason, and what is known of it."""
     snapshot = draft.snapshot
-    pods = [pod for pod in current if not pod.ended and pod.deleting is None]
-    pods.sort(key=lambda pod: pod.index)
+    pods = [pod for _, pod in sorted(current.items()) if not pod.ended and pod.deleting is None]
     stuck = next((pod for pod in pods if pod.waiting), None)
     if stuck is not None:
         return conditions.CANNOT_START, [f"{stuck.name} on node {stuck.node}: {stuck.waiting}"]

@@ -6,7 +6,7 @@ import hashlib
 
 from spottrain.api import clouds, indexes
 from spottrain.api import shards as kept
-from spottrain.plan import actions, grace, pods, storms
+from spottrain.plan import actions, faults, grace, pods, storms
 from spottrain.plan import draft as drafts
 from spottrain.plan import shards as shard
 from spottrain.plan import snapshot as snap
@@ -95,7 +95,7 @@ def _overlays(draft: drafts.Draft, places: shard.Places, wanted: list[int]) -> l
         attempt_id="",
         floor=False,
         grace=grace.grace(snapshot).seconds,
-        avoid=pods.avoid(snapshot),
+        avoid=tuple(sorted({*filter(snapshot.shunned, snapshot.nodes), *faults.avoided(snapshot)})),
         resting=storms.resting(snapshot),
     )
     return [

@@ -106,11 +106,11 @@ def _why_none_runs(draft: drafts.Draft, text: str) -> tuple[str, str]:
         return conditions.SPEC_REFUSED, (
             f"{text}; no other is made until the spec is mended: {snapshot.refused}"
         )
-    live = shard.places(draft).live.values()
+    live = shard.places(draft).live
     shards = now.shards or kept.Shards()
     if not live and shards.waiting(snapshot.now):
         return conditions.BACKING_OFF, f"{text}; indexes that failed are tried again after a pause"
-    reason, texts = report.what_is_missing(draft, list(live))
+    reason, texts = report.what_is_missing(draft, live)
     return reason, "; ".join([text, *texts])
 
 
@@ -164,12 +164,6 @@ def _mirror(draft: drafts.Draft) -> None:
         started=not job.suspended,
         indexes=shards.texts(snapshot.workers),
     )
-    counts = (
-        mirrored.active,
-        mirrored.ready,
-        mirrored.terminating,
-        mirrored.succeeded,
-        mirrored.failed,
-    )
+    counts = (mirrored.active, mirrored.ready, mirrored.terminating, mirrored.succeeded, mirrored.failed)
     if (job.started is not None) != mirrored.started or job.counts != counts:
         draft.act(mirrored)

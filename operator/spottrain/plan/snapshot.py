@@ -76,10 +76,10 @@ class Pod:
     said: Words | None = None
     go: str = ""
     unschedulable: str = ""
-    waiting: str = ""
-    """Why its kubelet can't start a container: a missing Secret, an image that can't be pulled."""
     floor: bool = False
     """It was made for the on-demand floor."""
+    waiting: str = ""
+    """Why its kubelet can't start a container: a missing Secret, an image that can't be pulled."""
     tail: str = ""
     """The last lines of its log, read when it failed."""
 

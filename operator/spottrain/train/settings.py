@@ -134,6 +134,7 @@ def _location(source: _Source, arguments: Arguments) -> location.Location:
         uri = f"{uri.rstrip('/')}/{source.env.get('SPOTTRAIN_INDEX', '0')}"
     return location.Location(
         uri=uri,
+        folders=2 if source.independent else 1,  # the job's, and the index's below it
         endpoint=source.text("SPOTTRAIN_CHECKPOINT_ENDPOINT", arguments.endpoint),
         region=source.text("SPOTTRAIN_CHECKPOINT_REGION", arguments.region),
         limits=s3.Limits(

@@ -1,4 +1,4 @@
-"""One process that counts. Arguments: total. Environment: STEP_SECONDS and the library's own."""
+"""One process that counts. Arguments: total. Environment: STEP_SECONDS, MY_URI and the library's own."""
 
 import json
 import os
@@ -23,7 +23,7 @@ def write(folder: Path) -> None:
     (folder / "count.json").write_text(json.dumps(count))
 
 
-with spottrain.session() as run:
+with spottrain.session(uri=os.environ.get("MY_URI")) as run:
     first = run.restore(load)
     print(f"resume {first} count {count}", flush=True)
     for step in range(first, total):

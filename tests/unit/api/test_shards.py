@@ -29,6 +29,11 @@ def test_a_gang_has_none() -> None:
     assert shards.parse(status.render(status.Status())) is None
 
 
+def test_what_has_finished_counts_although_the_rest_of_it_was_lost() -> None:
+    """An older resource definition drops fields that it doesn't know."""
+    assert shards.parse({"completedIndexes": "0-4"}) == shards.Shards(completed=indexes.below(5))
+
+
 def size(one: shards.Shards) -> int:
     return len(json.dumps(status.render(status.Status(shards=one))))
 

@@ -51,6 +51,16 @@ def test_no_more_pods_than_parallelism_are_there_at_once_and_the_lowest_indexes_
     assert (one.status.workers.desired, one.status.workers.succeeded) == (2, 1)
 
 
+def test_an_index_that_is_made_again_keeps_its_turn_while_its_predecessor_ends() -> None:
+    one = cluster(workers=4, parallelism=2).running()
+    one.evict("tr-0-1")
+    one.settle()
+    assert one.live() == ["tr-1-1"]
+    one.end("tr-0-1", 143)
+    one.settle()
+    assert one.live() == ["tr-0-2", "tr-1-1"]
+
+
 def test_a_pass_makes_a_bounded_number_of_pods_and_comes_back_at_once() -> None:
     one = cluster(workers=200, parallelism=120)
     one.step(), one.step()
@@ -148,6 +158,9 @@ def test_an_index_that_fails_is_tried_again_after_a_growing_pause_and_the_others
         one.settle()
         assert f"tr-1-{attempt + 1}" in one.pods
         one.run_all()
+        one.settle()
+        assert one.status.shards is not None
+        assert one.status.shards.retries == (), "the moment is forgotten"
     for number, gap in enumerate(gaps):
         assert 5 * 2**number <= gap <= 10 * 2**number + 5
     assert {"tr-0-1", "tr-2-1"} <= set(one.live())
@@ -458,9 +471,12 @@ def test_a_status_that_was_lost_takes_up_the_attempts_of_the_pods_that_are_there
     one.evict("tr-1-1")
     one.end("tr-1-1", 143)
     one.settle()
+    one.run_all()
+    before = {name: one.pods[name].uid for name in one.live()}
     one.status = status.Status()
+    one.departed.clear()
     one.settle()
-    assert one.live() == ["tr-0-1", "tr-1-2", "tr-2-1"]
+    assert {name: one.pods[name].uid for name in one.live()} == before
     assert shards(one)[2] == "0,1"
 
 

@@ -55,7 +55,7 @@ INDEPENDENT = {**CLUSTER, "SPOTTRAIN_MODE": "Independent", "SPOTTRAIN_CHECKPOINT
 
 def test_an_index_of_an_independent_job_is_alone_in_the_place_that_the_object_gives_it():
     told = read(INDEPENDENT, uri="s3://mine/ck")
-    assert (told.workers, told.location.uri) == (1, "s3://ck/tr/1")
+    assert (told.workers, told.location.uri, told.location.folders) == (1, "s3://ck/tr/1", 2)
 
 
 @pytest.mark.parametrize("uri", ["s3://mine/ck", "s3://mine/ck/"])
