@@ -74,3 +74,7 @@ bench-recovery: venv ## how fast lost gangs run again, beside JobSet: a table an
 .PHONY: bench-scale
 bench-scale: venv ## a thousand gangs on one operator: a table and build/bench/scale.json
 	PYTHONPATH=.:operator $(PY) -m bench.scale $(BENCH_FLAGS)
+
+.PHONY: chaos
+chaos: venv ## 15 minutes of random faults against jobs, and whether any work was lost: build/chaos/report.json
+	PYTHONPATH=.:operator $(PY) -m chaos $(CHAOS_FLAGS)

@@ -44,6 +44,11 @@ class Bucket:
             )
             return [found["Key"] for page in pages for found in page.get("Contents", ())]
 
+    def read(self, key: str) -> bytes:
+        """An object."""
+        with self._translated(f"read at {key}"):
+            return bytes(self._client.get_object(Bucket=self._bucket, Key=key)["Body"].read())
+
     def empty(self) -> None:
         """Delete all objects."""
         names = [{"Key": key} for key in self.listing()]

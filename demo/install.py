@@ -15,8 +15,11 @@ RELEASE = "spottrain"
 OPERATOR_SECONDS = 120
 
 
-def operator(site: Site, chart: Path, screen: Screen) -> None:
-    """Install the chart, or upgrade what an earlier demo installed, and wait until the operator is ready."""
+def operator(site: Site, chart: Path, screen: Screen, more: Mapping[str, Any] | None = None) -> None:
+    """Install the chart, or upgrade what an earlier demo installed, and wait until the operator is ready.
+
+    `more`: values of the chart beside those that the cluster needs.
+    """
     site.programs.apply(manifests.restricted_namespace(SYSTEM_NAMESPACE))
     _clear_interrupted(site.programs)
     screen.say(f"helm: chart {RELEASE} into namespace {SYSTEM_NAMESPACE}")
@@ -24,7 +27,7 @@ def operator(site: Site, chart: Path, screen: Screen) -> None:
         *("helm", "upgrade", "--install", RELEASE, str(chart), "--namespace", SYSTEM_NAMESPACE),
         "--take-ownership",  # the resource may be there already, from `kubectl apply` or another release
         *("--values", "-", "--wait", "--timeout", f"{OPERATOR_SECONDS}s"),
-        stdin=json.dumps(values(site)),
+        stdin=json.dumps({**values(site), **(more or {})}),
         timeout=OPERATOR_SECONDS + 30,
     )
 

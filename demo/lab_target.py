@@ -20,11 +20,12 @@ REAL_NODES = {"node.kubernetes.io/instance-type": "lab.4gpu"}
 
 
 class LabTarget:
-    """The lab of a name; `root` is the repository."""
+    """A lab; `root` is the repository, `image` what the operator's image is called there."""
 
     faults = (facts.DRAIN, facts.KILL)
 
-    def __init__(self, lab: Lab, root: Path, screen: Screen) -> None:
+    def __init__(self, lab: Lab, root: Path, screen: Screen, image: str = IMAGE) -> None:
+        self._image = image
         self._lab = lab
         self._root = root
         self._screen = screen
@@ -36,8 +37,8 @@ class LabTarget:
                 "the lab: a Kubernetes cluster on this machine (first time: about 11 minutes of builds)"
             )
             self._screen.say(self._lab.up())
-            self._screen.say(f"image {IMAGE}: build what has changed, load it into the nodes")
-            built = archive.describe(self._lab.build_image(self._root, IMAGE))
+            self._screen.say(f"image {self._image}: build what has changed, load it into the nodes")
+            built = archive.describe(self._lab.build_image(self._root, self._image))
             self._screen.say("torch environment for the workers (first time: 5.4 GB, about 2 minutes)")
             torch = torch_env.ensure().resolve()
         except LabError as error:
@@ -51,9 +52,11 @@ class LabTarget:
         keys = {name: env[name] for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")}
         return Site(
             programs=programs,
-            operator=OperatorImage(IMAGE, identity),
+            operator=OperatorImage(self._image, identity),
             # A quarter of a node each: two nodes can go, and what is left still holds all three.
-            workers=Workers(IMAGE, gpus=GPUS_PER_NODE // 4, host_path=str(torch), node_selector=REAL_NODES),
+            workers=Workers(
+                self._image, gpus=GPUS_PER_NODE // 4, host_path=str(torch), node_selector=REAL_NODES
+            ),
             store=Store(f"s3://{BUCKET}", self._lab.s3_endpoint, env["AWS_REGION"], keys),
             nodes=tuple(node for node in found if node.name in {row["node"] for row in self._lab.status()}),
             own_bucket=True,

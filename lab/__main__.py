@@ -51,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     _command(commands, "list", lambda *_: _list(), "names of the labs that are up or half up, one a line")
     _add_node(commands)
     _add_api(commands)
+    _add_store(commands)
     _add_image(commands)
     return parser
 
@@ -122,6 +123,14 @@ def _add_api(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     _command(api, "start", lambda lab, _: lab.api_start(), "start it again, with all its objects")
     _command(api, "pause", lambda lab, _: lab.api_pause(), "freeze it: connections stay, nothing is answered")
     _command(api, "resume", lambda lab, _: lab.api_resume(), "end what `pause` did")
+
+
+def _add_store(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    store = commands.add_parser("store", help="do something to the object store").add_subparsers(
+        required=True, metavar="ACTION"
+    )
+    _command(store, "stop", lambda lab, _: lab.store_stop(), "end it; connections are refused")
+    _command(store, "start", lambda lab, _: lab.store_start(), "start it again, with all its objects")
 
 
 def _add_image(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

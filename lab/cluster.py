@@ -23,6 +23,7 @@ from lab import (
     network,
     node,
     packages,
+    pod_processes,
     preflight,
     shell,
     state,
@@ -34,6 +35,7 @@ from lab.errors import LabError
 from lab.gateway import Gateway
 from lab.kwok import FakeNode
 from lab.node_files import Machine
+from lab.pod_processes import PodProcess
 from lab.proxy import Proxy
 
 
@@ -238,6 +240,10 @@ class Lab:
         """Whether the machine runs."""
         return node.init_pid(self._machine(name)) is not None
 
+    def pod_processes(self) -> list[PodProcess]:
+        """What runs in pods on all machines, also in those that the API server knows nothing of any more."""
+        return pod_processes.find(self.addresses.cgroup)
+
     def add_fake_nodes(self, nodes: Iterable[FakeNode]) -> None:
         """Make nodes that kwok plays, and wait until they are Ready."""
         wanted = list(nodes)
@@ -304,6 +310,21 @@ class Lab:
             changed = dataclasses.replace(self._config(), kcm_qps=qps, kcm_burst=burst)
             controlplane.restart_controller_manager(self.state, changed)
             self.state.save(changed)
+
+    # -- the object store -------------------------------------------------------------------------
+
+    def store_stop(self) -> None:
+        """End the S3 server: connections are refused. What it has acknowledged is kept."""
+        with self.state.locked():
+            self._config()
+            store.stop(self.state)
+
+    def store_start(self) -> None:
+        """Start the S3 server that was stopped, with all its objects; it answers on return."""
+        with self.state.locked():
+            self._config()
+            if not store.running(self.state):
+                store.start(self.state)
 
     # -- objects and images -----------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from lab.errors import LabError
 
 CAPACITIES: Final = ("on-demand", "spot")
 GPUS_PER_NODE: Final = 4
-SLOTS: Final = 8
+SLOTS: Final = 16
 MAX_NODES: Final = 100
 _NAME: Final = re.compile(r"[a-z]([a-z0-9-]{0,18}[a-z0-9])?")
 

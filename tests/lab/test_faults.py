@@ -1,6 +1,7 @@
 """What a test can do to machines and to the API server."""
 
 import json
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -268,3 +269,28 @@ def test_gateway_passes_a_token_on_instead_of_our_own_rights(plane: Lab) -> None
         path = plane.kubeconfig_via(gate)
         said = kubectl_via(plane, path, "--token", "worthless", "get", "namespace", "default").stderr
     assert "logged in" in said or "Unauthorized" in said
+
+
+def test_stopped_store_refuses_and_comes_back_with_its_objects(plane: Lab) -> None:
+    """By the command line."""
+    bucket = plane.state.store / "kept"
+    bucket.mkdir()
+    assert __main__.main(["--name", "faults", "store", "stop"]) == 0
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((plane.addresses.gateway, 7070), timeout=5)
+    assert __main__.main(["--name", "faults", "store", "start"]) == 0
+    socket.create_connection((plane.addresses.gateway, 7070), timeout=5).close()
+    assert bucket.is_dir()
+
+
+def test_processes_of_a_pod_are_known_by_its_uid(lab: Lab, namespace: str) -> None:
+    """As the host sees them."""
+    document = json.loads(fetcher("sleeper", "spot-1"))
+    document["spec"]["containers"][0]["command"] = ["sleep", "7777"]
+    lab.kubectl("--namespace", namespace, "create", "-f", "-", stdin=json.dumps(document))
+    pod = f"/api/v1/namespaces/{namespace}/pods/sleeper"
+    clock.wait_for("the pod", lambda: lab.api.get(pod).body["status"]["phase"] == "Running", seconds=60)
+    uid = lab.api.get(pod).body["metadata"]["uid"]
+    assert "sleep 7777" in {one.command for one in lab.pod_processes() if one.pod == uid}
+    lab.kubectl("--namespace", namespace, "delete", "pod", "sleeper", "--grace-period=1")
+    clock.wait_for("its end", lambda: uid not in {one.pod for one in lab.pod_processes()}, seconds=20)

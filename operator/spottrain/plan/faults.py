@@ -13,6 +13,7 @@ under the same name is another one.
 """
 
 import collections.abc as cabc
+import datetime as dt
 
 from spottrain.api import conditions, status
 from spottrain.plan import draft as drafts
@@ -75,6 +76,17 @@ def clear(draft: drafts.Draft, names: cabc.Set[str]) -> None:
     left = tuple(one for one in draft.status.failed_nodes if one.name not in names)
     if left != draft.status.failed_nodes:
         draft.update(failed_nodes=left)
+
+
+def nothing_else_fits(draft: drafts.Draft, waiting: cabc.Collection[snap.Pod]) -> bool:
+    """These found no place but the avoided ones within `placementTimeout`."""
+    if not waiting or not avoided(draft.snapshot):
+        return False
+    limit = min(pod.created for pod in waiting) + dt.timedelta(seconds=draft.snapshot.placement_timeout)
+    if draft.snapshot.now < limit:
+        draft.wake_at(limit)
+        return False
+    return True
 
 
 def forgive(draft: drafts.Draft) -> None:

@@ -116,13 +116,9 @@ def forgive_nodes_when_nothing_else_fits(draft: drafts.Draft) -> bool:
     """A worker has found no other place within `placementTimeout`: a doubtful one is better than none."""
     snapshot = draft.snapshot
     waiting = [pod for pod in snapshot.current.values() if not pod.node and pod.unschedulable]
+    if not faults.nothing_else_fits(draft, waiting):
+        return False
     avoided = faults.avoided(snapshot)
-    if not waiting or not avoided:
-        return False
-    limit = min(pod.created for pod in waiting) + dt.timedelta(seconds=snapshot.placement_timeout)
-    if snapshot.now < limit:
-        draft.wake_at(limit)
-        return False
     text = f"no place but {', '.join(avoided)}, where this job failed twice: no longer avoided"
     faults.forgive(draft)
     verdict = loss.Verdict(loss.Fate.ALIVE, "Unplaced", text)

@@ -302,16 +302,10 @@ def keep_few_ended_pods(draft: drafts.Draft) -> bool:
 
 
 def forgive_nodes_when_nothing_else_fits(draft: drafts.Draft) -> bool:
-    """An index has found no other place within `placementTimeout`: a doubtful one is better than none."""
-    snapshot, avoided = draft.snapshot, faults.avoided(draft.snapshot)
+    """No index runs, and one has found no other place: a doubtful one is better than none."""
     live = shard.places(draft).live
-    waiting = {index: pod for index, pod in live.items() if not pod.node and pod.unschedulable}
-    if not waiting or not avoided:
-        return False
-    limit = min(pod.created for pod in waiting.values())
-    limit += dt.timedelta(seconds=snapshot.placement_timeout)
-    if snapshot.now < limit:
-        draft.wake_at(limit)
+    waiting = {index: pod for index, pod in live.items() if pod.unschedulable}
+    if any(pod.node for pod in live.values()) or not faults.nothing_else_fits(draft, waiting.values()):
         return False
     faults.forgive(draft)
     ledger = shard.Ledger()

@@ -161,8 +161,7 @@ def _node_evidence(pod: snap.Pod, snapshot: snap.Snapshot) -> tuple[str, str] | 
 
 
 def _pod_evidence(pod: snap.Pod) -> tuple[str, str] | None:
-    if pod.asked_to_stop:
-        return POD_DELETED, f"{pod.name} was deleted"
+    """What its kubelet says comes first: the deletion may be our own, of what was lost already."""
     if pod.outcome == "Failed" and pod.reason in _SHUTDOWN_REASONS:
         return NODE_SHUTDOWN, f"{pod.name}: the kubelet of {pod.node} shut down"
     lost_by_kubelet = pod.exit is not None and (
@@ -170,7 +169,7 @@ def _pod_evidence(pod: snap.Pod) -> tuple[str, str] | None:
     )
     if pod.outcome == "Failed" and lost_by_kubelet:
         return NODE_RESTARTED, f"{pod.name}: node {pod.node} was restarted under it"
-    return None
+    return (POD_DELETED, f"{pod.name} was deleted") if pod.asked_to_stop else None
 
 
 def _succeeded(pod: snap.Pod, snapshot: snap.Snapshot) -> Verdict:

@@ -14,6 +14,8 @@ STALLED = "Stalled"
 
 def asked(snapshot: snap.Snapshot) -> snap.Pod | None:
     """The worker that is to be asked for its step; None if nobody is."""
+    if snapshot.independent:
+        return None
     attempts, pod = snapshot.status.attempts, snapshot.current.get(0)
     if _timeout(snapshot) is None or snapshot.status.over or not attempts or not attempts[-1].running:
         return None

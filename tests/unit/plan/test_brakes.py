@@ -157,7 +157,12 @@ def test_a_node_on_which_it_failed_once_is_not() -> None:
 def test_a_machine_that_came_under_the_same_name_is_another_one() -> None:
     cluster = crashed(single(), "n1", 2)
     cluster.change_node("n1", uid="u-new")
-    assert crashed(cluster, "n2", 1).overlays["tr-0-4"].avoid == ()
+    cluster.run_all()
+    cluster.evict("tr-0-3")
+    cluster.recovered()
+    assert cluster.overlays["tr-0-4"].avoid == ()
+    crashed(cluster, "n1", 1)
+    assert [(one.uid, one.failures) for one in cluster.status.failed_nodes] == [("u-new", 1)]
 
 
 def test_a_node_is_not_avoided_when_there_is_no_other_of_its_kind() -> None:
@@ -213,6 +218,17 @@ def test_the_member_of_a_gang_that_failed_first_names_the_node() -> None:
         cluster.pass_time(600)
         cluster.recovered()
     assert [(one.name, one.failures) for one in cluster.status.failed_nodes] == [(bad, 2)]
+
+
+def test_members_that_were_told_to_stop_are_not_among_those_that_failed() -> None:
+    cluster = virtual.Cluster(virtual.wishes(max_failures=9)).running()
+    bad = cluster.pod(2).node
+    cluster.end("tr-2-1", 1)
+    cluster.settle()
+    for name in ("tr-0-1", "tr-1-1"):
+        cluster.end(name, 143)
+    cluster.settle()
+    assert [(one.name, one.failures) for one in cluster.status.failed_nodes] == [(bad, 1)]
 
 
 def test_a_program_that_fails_everywhere_at_once_is_held_against_no_node() -> None:

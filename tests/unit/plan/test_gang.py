@@ -279,6 +279,19 @@ def test_a_failure_is_charged_early_when_every_member_was_seen_to_end_by_itself(
     assert (cluster.status.failures, cluster.status.attempt) == (1, 2)
 
 
+def test_a_machine_that_dies_and_is_back_before_it_is_missed_took_its_peers_down_and_is_a_reclaim() -> None:
+    """Its worker was deleted meanwhile, by us: that it ended is no proof that its machine was well."""
+    cluster = virtual.Cluster().running()
+    cluster.end("tr-0-1", 75)
+    cluster.settle()
+    cluster.end("tr-1-1", 75)
+    cluster.end("tr-2-1", 255, "Unknown")
+    cluster.settle()
+    assert (cluster.status.reclaims, cluster.status.failures, cluster.status.attempt) == (1, 0, 2)
+    assert cluster.status.attempts[-1].cause is status.Cause.RECLAIMED
+    assert cluster.status.attempts[-1].reason == "NodeRestarted"
+
+
 def test_a_second_failure_in_a_row_backs_off_and_the_budget_ends_the_job() -> None:
     cluster = virtual.Cluster(virtual.wishes(max_failures=1)).running()
     for attempt in (1, 2):
