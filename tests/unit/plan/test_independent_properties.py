@@ -26,7 +26,6 @@ class IndependentLife(test_properties.GangLife):
             spot=spec.Spot(floor=1, spread=spec.Spread.ZONE),
         )
         self.cluster = virtual.Cluster(self.wishes)
-        self.crashes_of: dict[int, int] = {}
         self.known = shards.Shards()
 
     @stateful.rule()
@@ -47,16 +46,6 @@ class IndependentLife(test_properties.GangLife):
         asleep = [one.time for one in kept.retries if one.time > cluster.now]
         if asleep:
             assert cluster.wake is not None, "an index that waits is forgotten"
-
-    @stateful.rule(data=st.data(), code=st.sampled_from([0, 1, 75, 137, 143]))
-    def a_pod_ends(self, data: st.DataObject, code: int) -> None:
-        name = self._pick(data, ("Running",))
-        if name:
-            pod = self.cluster.pods[name]
-            if code != 0 and not pod.asked_to_stop:
-                self.crashes += 1
-                self.crashes_of[pod.index] = self.crashes_of.get(pod.index, 0) + 1
-            self.cluster.end(name, code)
 
     @stateful.rule(data=st.data())
     def a_pod_says_that_it_has_finished(self, data: st.DataObject) -> None:
@@ -103,7 +92,7 @@ class IndependentLife(test_properties.GangLife):
     def failures_are_those_of_the_index_and_an_index_fails_only_over_its_budget(self) -> None:
         kept = self.cluster.status.shards or shards.Shards()
         for index in range(WORKERS):
-            assert kept.failures[index] <= self.crashes_of.get(index, 0)
+            assert kept.failures[index] <= self.cluster.crashed[index]
         assert kept.failed == kept.failures.over(BUDGET)
         assert self.cluster.status.failures == sum(kept.failures[index] for index in range(WORKERS))
 

@@ -4,6 +4,7 @@ It refuses what the real one refuses (a second pod of a name, a status whose att
 after every pass that deciding again changes nothing once all acts are done.
 """
 
+import collections
 import dataclasses
 import datetime as dt
 
@@ -61,6 +62,8 @@ class Cluster:
         self.deleted = False
         self.succeeded: set[int] = set()
         """The indexes of which a pod ended with 0."""
+        self.crashed: collections.Counter[int] = collections.Counter()
+        """How often the program of each index ended badly unasked."""
         self.drawn: set[tuple[int, str]] = set()
         """Every index and attempt ID that a pod was made for."""
         self.quota: int | None = None
@@ -286,8 +289,7 @@ class Cluster:
     def end(self, name: str, code: int, reason: str = "", said: snap.Words | None = None) -> None:
         """Its containers end; a pod under deletion goes with them, as with a kubelet."""
         text = reason or ("Completed" if code == 0 else "Error")
-        if code == 0:
-            self.succeeded.add(self.pods[name].index)
+        self._tell(name, code)
         self._change(
             name,
             phase="Succeeded" if code == 0 else "Failed",
@@ -302,8 +304,17 @@ class Cluster:
         """Its kubelet tries in vain to start a container."""
         self._change(name, waiting=words)
 
+    def _tell(self, name: str, code: int) -> None:
+        """Note what a program did, whatever is made of it."""
+        pod = self.pods[name]
+        if code == 0:
+            self.succeeded.add(pod.index)
+        elif not pod.asked_to_stop:
+            self.crashed[pod.index] += 1
+
     def finish_main(self, name: str, code: int) -> None:
         """Its main container ends, and a mesh's proxy beside it runs on."""
+        self._tell(name, code)
         self._change(
             name, running=False, exit=snap.Exit(code, "Completed" if code == 0 else "Error", self.now)
         )
