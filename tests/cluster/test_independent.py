@@ -242,7 +242,8 @@ def test_a2_reclaims_leave_the_failure_budget_alone_independent(
             wait_live(job, f"tr-0-{attempt}")
             job.reclaim(f"tr-0-{attempt}")
         wait_live(job, "tr-0-11")
-        assert (job.status()["phase"], *counts(job)) == ("Running", 10, 0, "")
+        job.wait_phase("Running")
+        assert counts(job) == (10, 0, "")
         assert operator.metric("spottrain_reclaims_total", namespace=job.namespace, cause="Evicted") == 10
         job.crash("tr-0-11")
         wait_live(job, "tr-0-12")

@@ -148,7 +148,8 @@ class Reconciler:
         await self._world.look_for_absent_nodes(key)
         snapshot = self._world.snapshot(raw, moment)
         plan = decide.decide(snapshot)
-        self._losses.note(plan.status.last_reclaim)
+        for reclaim in (plan.status.last_reclaim, *plan.reclaims):
+            self._losses.note(reclaim)
         self.progress.follow(key, _whom_to_ask(snapshot))
         # Of an index that a newer status calls finished no pod may be made.
         sure = snapshot.independent and plan.makes_pods

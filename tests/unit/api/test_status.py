@@ -87,3 +87,8 @@ def test_a_conditions_time_moves_only_with_its_status() -> None:
     other = conditions.Condition("Running", False, "C", "c", later, 3)
     assert conditions.merged((old,), same)[0].since == old.since
     assert conditions.merged((old,), other)[0].since == later
+
+
+def test_what_indexes_have_no_more_is_taken_away_like_all_that_is_ours() -> None:
+    """Or a set that has become empty would be read again as it was."""
+    assert {"completedIndexes", "failedIndexes", "indexes", "failedNodes", "nextRetryTime"} <= status.FIELDS
