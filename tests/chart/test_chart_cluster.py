@@ -125,16 +125,17 @@ def allowed(server: api.Api, user: str, place: str, verb: str, resource: str) ->
 
 
 MAY = [
-    *[(verb, "spottrain.dev/spottrainingjobs") for verb in ("get", "list", "watch", "patch", "delete")],
+    *[(verb, "spottrain.dev/spottrainingjobs") for verb in ("list", "watch", "delete")],
     *[("patch", f"{one}:status") for one in ("spottrain.dev/spottrainingjobs", "batch/jobs")],
     *[(verb, "batch/jobs") for verb in ("get", "list", "watch", "create", "patch", "delete")],
     *[(verb, "pods") for verb in ("get", "list", "watch", "create", "patch", "delete")],
-    *[(verb, "services") for verb in ("get", "create", "patch")],
-    *[("get", "pods:log"), ("create", "events"), ("patch", "events.k8s.io/events")],
+    *[(verb, "services") for verb in ("get", "create")],
+    *[("get", "pods:log"), ("create", "events")],
 ]
 MAY_NOT = [
     *[("get", "secrets"), ("get", "configmaps"), ("create", "pods:exec"), ("create", "apps/deployments")],
     *[("create", "spottrain.dev/spottrainingjobs"), ("create", "pods:eviction"), ("delete", "services")],
+    *[("patch", "spottrain.dev/spottrainingjobs"), ("list", "services"), ("patch", "services")],
 ]
 
 

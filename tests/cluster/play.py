@@ -272,11 +272,12 @@ def timestamp() -> str:
 
 
 def ready(api: Api) -> set[str]:
-    """Names of the nodes that are Ready."""
+    """Names of the nodes that are Ready, and that the node controller lets pods onto."""
     items = api.get("/api/v1/nodes").expect("nodes")["items"]
     return {
         one["metadata"]["name"]
         for one in items
+        if "node.kubernetes.io/not-ready" not in {taint["key"] for taint in one["spec"].get("taints", ())}
         for condition in one["status"].get("conditions", ())
         if condition["type"] == "Ready" and condition["status"] == "True"
     }

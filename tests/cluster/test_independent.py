@@ -173,7 +173,7 @@ def test_a_quota_lets_as_many_run_as_have_room_and_says_so(job: play.Job, api: A
         job.applied(shards("quota", workers=6))
         job.wait("two running", lambda: len(live(job)) == 2)
         job.wait("the words", lambda: "exceeded quota" in job.condition("Running").get("message", ""))
-        assert job.condition("Running")["status"] == "True"
+        job.wait("both running", lambda: job.condition("Running")["status"] == "True")
         first, second = live(job)
         job.end(first, 0)
         job.wait("the next one", lambda: len(set(live(job)) - {first, second}) == 1, 90)

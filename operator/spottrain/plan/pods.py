@@ -17,6 +17,9 @@ UNRELEASED_GRACE = 2.0
 imports its libraries it may not hear SIGTERM (PID 1 without a handler) and wait any grace out."""
 _WITHOUT_NOTICE = {loss.NODE_LOST, loss.NODE_GONE, loss.NODE_RESTARTED, loss.POD_VANISHED}
 
+LAST_ROUNDS = dt.timedelta(seconds=10)
+"""A kubelet calls a pod ended about a second after its last container; a proxy that runs on is ended then."""
+
 
 def end_older(draft: drafts.Draft) -> None:
     """End the pods of older attempts; those that have ended stay two attempts long, for their logs."""
@@ -57,6 +60,10 @@ def end(draft: drafts.Draft, pod: snap.Pod, limit: float | None = None) -> None:
         _force(draft, pod, f"node {pod.node} is lost")
         return
     if pod.deleting is None:
+        ends = _ends_by_itself(pod, snapshot)
+        if ends is not None:
+            draft.wake_at(ends)
+            return
         draft.act(actions.DeletePod(pod.name, pod.uid, _grace(pod, limit, snapshot)))
         return
     given_up = pod.deleting + dt.timedelta(seconds=snapshot.settings.give_up)
@@ -64,6 +71,17 @@ def end(draft: drafts.Draft, pod: snap.Pod, limit: float | None = None) -> None:
         draft.wake_at(given_up)
         return
     _force(draft, pod, f"{pod.name} did not end within its grace")
+
+
+def _ends_by_itself(pod: snap.Pod, snapshot: snap.Snapshot) -> dt.datetime | None:
+    """Until when a pod is left alone whose main container has ended: its kubelet may be about to say so.
+
+    A pod that ended by itself stays, with its log; one that was deleted a second before that is gone.
+    """
+    if not pod.outcome or pod.exit is None or pod.exit.finished is None:
+        return None
+    limit = pod.exit.finished + LAST_ROUNDS
+    return limit if pod.exit.finished <= snapshot.now < limit else None
 
 
 def _force(draft: drafts.Draft, pod: snap.Pod, why: str) -> None:

@@ -3,6 +3,7 @@
 import dataclasses
 
 from spottrain.api import conditions, status
+from spottrain.plan import pods
 from spottrain.plan import snapshot as snap
 from tests.unit.plan import virtual
 
@@ -82,6 +83,8 @@ def test_an_index_whose_main_container_has_finished_is_done_though_a_proxy_runs_
     cluster.pods["tr-0-1"] = dataclasses.replace(cluster.pods["tr-0-1"], exit=ended, running=False)
     cluster.settle()
     assert cluster.status.phase is status.Phase.COMPLETE
+    cluster.pass_time(pods.LAST_ROUNDS.total_seconds())
+    cluster.settle()
     assert cluster.pods["tr-0-1"].deleting is not None
 
 
