@@ -57,6 +57,8 @@ class Pods:
         before = present.pop(metadata["uid"], None)
         if before is not None:
             self._count(before, -1)
+            asked = before.pod.asked
+            owned = dataclasses.replace(owned, pod=dataclasses.replace(owned.pod, first_asked=asked))
         if gone:
             self._bury(key, owned)
         else:

@@ -82,6 +82,9 @@ class Pod:
     """Why its kubelet can't start a container: a missing Secret, an image that can't be pulled."""
     tail: str = ""
     """The last lines of its log, read when it failed."""
+    first_asked: dt.datetime | None = None
+    """When it was told to stop, as an earlier state of it had it: a kubelet's last DELETE, without grace,
+    moves deletionTimestamp to its own moment, which is after the end."""
 
     @property
     def ended(self) -> bool:
@@ -103,10 +106,18 @@ class Pod:
         """It was deleted or evicted before it ended. A notice for its node alone asks for nothing."""
         if self.disruption:
             return True
-        if self.deleting is None:
+        if self.asked is None:
             return False
         finished = self.exit.finished if self.exit else None
-        return finished is None or self.deleting - dt.timedelta(seconds=self.grace) <= finished
+        return finished is None or self.asked <= finished
+
+    @property
+    def asked(self) -> dt.datetime | None:
+        """When it was told to stop; None if it wasn't."""
+        if self.deleting is None:
+            return None
+        moment = self.deleting - dt.timedelta(seconds=self.grace)
+        return moment if self.first_asked is None else min(moment, self.first_asked)
 
 
 @dataclasses.dataclass(frozen=True)

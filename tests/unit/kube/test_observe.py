@@ -82,6 +82,24 @@ def test_a_pod_that_went_is_remembered_as_it_was_last_seen() -> None:
     assert [one.name for one in pods.departed(KEY, "j1")] == ["tr-0-1"]
 
 
+def test_a_pod_was_asked_to_stop_when_it_was_first_although_its_last_deletion_comes_after_its_end() -> None:
+    """The kubelet's own DELETE, with no grace left, moves deletionTimestamp: exit 0 in between is a save."""
+    pods, raw = observe.Pods(), pod(1)
+    raw["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:40Z", "deletionGracePeriodSeconds": 30}
+    pods.put(raw, gone=False)
+    ended = {"exitCode": 0, "finishedAt": "2026-01-01T00:00:11Z"}
+    statuses = [{"name": "main", "state": {"terminated": ended}}]
+    last = {**raw, "status": {"phase": "Succeeded", "containerStatuses": statuses}}
+    last["spec"] = {**raw["spec"], "containers": [{"name": "main"}]}
+    moved = {"deletionTimestamp": "2026-01-01T00:00:12Z", "deletionGracePeriodSeconds": 0}
+    last["metadata"] = {**raw["metadata"], **moved}
+    pods.put(last, gone=False)
+    pods.put(last, gone=True)
+    (seen,) = pods.departed(KEY, "j1")
+    assert seen.asked_to_stop
+    assert not observe.views.pod(last).asked_to_stop, "its last state alone doesn't tell"
+
+
 def test_pods_of_another_owner_are_not_the_jobs() -> None:
     """A deleted and re-applied job of the same name has another Job."""
     pods = observe.Pods()
