@@ -6,7 +6,7 @@ from typing import Any
 from aiohttp import web
 
 from spottrain.kube import client as clients
-from spottrain.kube import leases, observe, reflector, tails
+from spottrain.kube import leases, observe, reflector, tails, views
 from spottrain.plan import snapshot as snap
 from tests.unit.kube import local
 
@@ -97,7 +97,7 @@ def test_a_pod_was_asked_to_stop_when_it_was_first_although_its_last_deletion_co
     pods.put(last, gone=True)
     (seen,) = pods.departed(KEY, "j1")
     assert seen.asked_to_stop
-    assert not observe.views.pod(last).asked_to_stop, "its last state alone doesn't tell"
+    assert not views.pod(last).asked_to_stop, "its last state alone doesn't tell"
 
 
 def test_pods_of_another_owner_are_not_the_jobs() -> None:
