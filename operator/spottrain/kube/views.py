@@ -51,7 +51,7 @@ def pod(raw: Object) -> snap.Pod:
 
 def trimmed_pod(raw: Object) -> Object:
     """What is read of a pod here and where its log is asked for: a tenth of it."""
-    metadata, wanted = raw["metadata"], ("nodeName", "terminationGracePeriodSeconds")
+    wanted = ("nodeName", "terminationGracePeriodSeconds")
     spec: Object = {key: raw["spec"][key] for key in wanted if key in raw["spec"]}
     for part in ("containers", "initContainers"):
         named = [
@@ -60,7 +60,7 @@ def trimmed_pod(raw: Object) -> Object:
         ]
         spec |= {part: named} if named else {}
     return {
-        "metadata": {key: value for key, value in metadata.items() if key != "managedFields"},
+        "metadata": without_bookkeeping(raw)["metadata"],
         "spec": spec,
         "status": raw.get("status") or {},
     }

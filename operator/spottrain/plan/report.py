@@ -32,8 +32,8 @@ def _count_workers(draft: drafts.Draft) -> None:
         return
     current = [] if _just_begun(draft) else list(snapshot.current.values())
     running = [pod for pod in current if pod.running and pod.deleting is None]
-    spot = [pod for pod in running if _capacity(pod, snapshot) is clouds.Capacity.SPOT]
-    on_demand = [pod for pod in running if _capacity(pod, snapshot).fills_floor]
+    spot = [pod for pod in running if snapshot.capacity_of(pod) is clouds.Capacity.SPOT]
+    on_demand = [pod for pod in running if snapshot.capacity_of(pod).fills_floor]
     seen = (*snapshot.pods, *snapshot.departed)
     said = [pod.said.step for pod in seen if pod.said is not None and pod.said.step is not None]
     draft.update(
@@ -50,11 +50,6 @@ def _count_workers(draft: drafts.Draft) -> None:
 
 def _just_begun(draft: drafts.Draft) -> bool:
     return draft.status.attempt != draft.snapshot.status.attempt
-
-
-def _capacity(pod: snap.Pod, snapshot: snap.Snapshot) -> clouds.Capacity:
-    node = snapshot.nodes.get(pod.node)
-    return node.capacity if node else clouds.Capacity.UNKNOWN
 
 
 def _mark_running(draft: drafts.Draft) -> None:
@@ -175,7 +170,7 @@ def _floor_condition(draft: drafts.Draft) -> None:
         draft.condition(conditions.FLOOR_MET, True, conditions.NO_FLOOR, "no floor is asked for")
         return
     current = [] if _just_begun(draft) else list(snapshot.current.values())
-    found = sum(_capacity(pod, snapshot).fills_floor and not pod.ended for pod in current)
+    found = sum(snapshot.capacity_of(pod).fills_floor and not pod.ended for pod in current)
     text = f"workers on on-demand nodes: wanted {floor}, found {found}"
     if found >= floor:
         draft.condition(conditions.FLOOR_MET, True, conditions.FLOOR_HELD, text)
@@ -187,8 +182,14 @@ def _floor_condition(draft: drafts.Draft) -> None:
 
 def _mirror(draft: drafts.Draft) -> None:
     """Our Job shows what tools expect of a Job; while suspended it has no start time."""
+    if draft.status.attempt > 0:
+        mirror(draft)
+
+
+def mirror(draft: drafts.Draft, indexes: tuple[str, str] | None = None) -> None:
+    """Write the counts into our Job where they differ; `indexes`: the completed and the failed, if any."""
     snapshot, job = draft.snapshot, draft.snapshot.job
-    if job is None or not job.ours or job.finished or draft.status.attempt == 0 or draft.changes_job:
+    if job is None or not job.ours or job.finished or draft.changes_job:
         return
     living = [pod for pod in snapshot.pods if not pod.ended]
     active = [pod for pod in living if pod.deleting is None]
@@ -199,6 +200,7 @@ def _mirror(draft: drafts.Draft) -> None:
         succeeded=draft.status.workers.succeeded,
         failed=draft.status.failures,
         started=not job.suspended,
+        indexes=indexes,
     )
     counts = (report.active, report.ready, report.terminating, report.succeeded, report.failed)
     if (job.started is not None) != report.started or job.counts != counts:

@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 import hashlib
 
-from spottrain.api import clouds, indexes
+from spottrain.api import indexes
 from spottrain.api import shards as kept
 from spottrain.plan import actions, faults, grace, pods, storms
 from spottrain.plan import draft as drafts
@@ -120,12 +120,6 @@ def on_floor(pod: snap.Pod, snapshot: snap.Snapshot) -> bool:
     """It fills the floor, or will when it has a node."""
     node = snapshot.nodes.get(pod.node)
     return pod.floor if node is None else node.capacity.fills_floor
-
-
-def capacity(pod: snap.Pod, snapshot: snap.Snapshot) -> clouds.Capacity:
-    """What its node is bought as."""
-    node = snapshot.nodes.get(pod.node)
-    return node.capacity if node else clouds.Capacity.UNKNOWN
 
 
 def _missing_from_floor(snapshot: snap.Snapshot, places: shard.Places) -> int:

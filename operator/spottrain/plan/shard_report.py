@@ -4,8 +4,8 @@ import dataclasses
 
 from spottrain.api import clouds, conditions, indexes, spec, status
 from spottrain.api import shards as kept
-from spottrain.plan import actions, report, shard_pods
 from spottrain.plan import draft as drafts
+from spottrain.plan import report
 from spottrain.plan import shards as shard
 from spottrain.plan import snapshot as snap
 
@@ -45,7 +45,7 @@ def _running(draft: drafts.Draft) -> list[snap.Pod]:
 def _count_workers(draft: drafts.Draft) -> None:
     snapshot, shards = draft.snapshot, draft.status.shards or kept.Shards()
     running = _running(draft)
-    bought = [shard_pods.capacity(pod, snapshot) for pod in running]
+    bought = [snapshot.capacity_of(pod) for pod in running]
     draft.update(
         workers=status.Workers(
             desired=_wanted(draft),
@@ -127,7 +127,7 @@ def _floor_condition(draft: drafts.Draft) -> None:
         draft.condition(conditions.FLOOR_MET, True, conditions.NO_FLOOR, "no floor is asked for")
         return
     live = list(shard.places(draft).live.values())
-    found = sum(shard_pods.capacity(pod, snapshot).fills_floor for pod in live)
+    found = sum(snapshot.capacity_of(pod).fills_floor for pod in live)
     wanted = min(snapshot.spec.spot.floor, _wanted(draft))
     text = f"workers on on-demand nodes: wanted {wanted}, found {found}"
     if found >= wanted:
@@ -150,20 +150,6 @@ def _none_is_left_to_make(draft: drafts.Draft) -> bool:
 
 def _mirror(draft: drafts.Draft) -> None:
     """Our Job shows what tools expect of an Indexed Job; while suspended it has no start time."""
-    snapshot, job, shards = draft.snapshot, draft.snapshot.job, draft.status.shards
-    if job is None or not job.ours or job.finished or shards is None or draft.changes_job or snapshot.edited:
-        return
-    living = [pod for pod in snapshot.pods if not pod.ended]
-    active = [pod for pod in living if pod.deleting is None]
-    mirrored = actions.ReportJob(
-        active=len(active),
-        ready=sum(pod.running for pod in active),
-        terminating=len(living) - len(active),
-        succeeded=draft.status.workers.succeeded,
-        failed=draft.status.failures,
-        started=not job.suspended,
-        indexes=shards.texts(snapshot.workers),
-    )
-    counts = (mirrored.active, mirrored.ready, mirrored.terminating, mirrored.succeeded, mirrored.failed)
-    if (job.started is not None) != mirrored.started or job.counts != counts:
-        draft.act(mirrored)
+    shards = draft.status.shards
+    if shards is not None and not draft.snapshot.edited:
+        report.mirror(draft, shards.texts(draft.snapshot.workers))

@@ -327,6 +327,11 @@ class Snapshot:
             "Kubernetes' own verdict before anything is given up"
         )
 
+    def capacity_of(self, pod: Pod) -> clouds.Capacity:
+        """What the pod's node is bought as."""
+        node = self.nodes.get(pod.node)
+        return node.capacity if node else clouds.Capacity.UNKNOWN
+
     def lost(self, pod: Pod) -> bool:
         """The pod's machine is gone, or unheard of for too long and not under suspicion of being well."""
         if not pod.node:

@@ -127,12 +127,7 @@ def crashed(cluster: virtual.Cluster, node: str, times: int) -> virtual.Cluster:
         while not cluster.snapshot().current:
             cluster.pass_time(600)
             cluster.settle()
-        name = cluster.pod(0).name
-        cluster.bind(name, node)
-        cluster.run(name)
-        cluster.settle()
-        cluster.end(name, 1)
-        cluster.settle()
+        cluster.fail_on(cluster.pod(0).name, node)
     cluster.pass_time(600)
     cluster.settle()
     return cluster

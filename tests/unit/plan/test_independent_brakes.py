@@ -11,12 +11,7 @@ from tests.unit.plan import virtual
 def crashed(cluster: virtual.Cluster, node: str, times: int) -> virtual.Cluster:
     """The only index fails so often on that node; then it waits for a place once more."""
     for attempt in range(1, times + 1):
-        name = f"tr-0-{attempt}"
-        cluster.bind(name, node)
-        cluster.run(name)
-        cluster.settle()
-        cluster.end(name, 1)
-        cluster.settle()
+        cluster.fail_on(f"tr-0-{attempt}", node)
         cluster.pass_time(600)
         cluster.settle()
     return cluster

@@ -300,6 +300,14 @@ class Cluster:
         if self.pods[name].deleting is not None:
             self.remove(name)
 
+    def fail_on(self, name: str, node: str) -> None:
+        """It is given that node, runs there and fails."""
+        self.bind(name, node)
+        self.run(name)
+        self.settle()
+        self.end(name, 1)
+        self.settle()
+
     def cannot_start(self, name: str, words: str) -> None:
         """Its kubelet tries in vain to start a container."""
         self._change(name, waiting=words)
