@@ -13,7 +13,7 @@ from lab.state import State
 API_SERVER = "kube-apiserver"
 API_PORT = 6443
 # For Go programs: memory is less scarce on a lab's machine than its cores, on which everything else runs too.
-FEWER_COLLECTIONS = {"GOGC": "300", "GOMEMLIMIT": "1GiB"}
+FEWER_COLLECTIONS = {"GOGC": "300", "GOMEMLIMIT": "4GiB"}
 _API_GRACE = 3.0
 # Ended in this order. The API server waits for clients that are dead already, hence the short grace.
 STOPPING = (

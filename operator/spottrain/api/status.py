@@ -11,12 +11,13 @@ import enum
 from typing import Any, TypeVar
 
 from spottrain.api import conditions as words
-from spottrain.api import duration
+from spottrain.api import duration, indexes
 from spottrain.api import shards as shard
 from spottrain.api.conditions import Condition
 
 ATTEMPTS_KEPT = 10
 FAILED_NODES_KEPT = 16
+NONE = indexes.Indexes()
 
 _Words = TypeVar("_Words", bound=enum.StrEnum)
 
@@ -116,7 +117,11 @@ class Workers:
 
 @dataclasses.dataclass(frozen=True)
 class Status:
-    """All of `status`. `attempt` 0: none was started; `created_attempt` follows once all its pods exist."""
+    """All of `status`.
+
+    `attempt` 0: none was started. `created_attempt` follows once all its pods exist; until then `created`
+    are the workers of a gang that were seen, and one of them that is absent is lost, not still to come.
+    """
 
     phase: Phase | str = Phase.PENDING
     conditions: tuple[Condition, ...] = ()
@@ -124,6 +129,7 @@ class Status:
     attempt: int = 0
     attempt_id: str = ""
     created_attempt: int = 0
+    created: indexes.Indexes = NONE
     go_attempt: int = 0
     reclaims: int = 0
     failures: int = 0
@@ -151,6 +157,7 @@ class Status:
         """Whatever follows from the one follows from the other: they differ in words and counts alone.
 
         Counts of workers, `go_attempt` and the words of conditions are for people; no policy reads them.
+        `created` is only for an operator that comes after this one, and is written within seconds.
         """
         return self.decisions == other.decisions
 
@@ -158,7 +165,7 @@ class Status:
     def decisions(self) -> tuple["Status", dict[str, tuple[bool | None, str, int]]]:
         """The status without its words, and what its conditions hold true."""
         counted = Workers(self.workers.desired, indexes=self.workers.indexes)
-        bare = dataclasses.replace(self, workers=counted, conditions=(), go_attempt=0)
+        bare = dataclasses.replace(self, workers=counted, conditions=(), go_attempt=0, created=NONE)
         return bare, words.decided(self.conditions)
 
 
@@ -172,6 +179,7 @@ def parse(raw: cabc.Mapping[str, Any]) -> Status:
         attempt=raw.get("attempt", 0),
         attempt_id=raw.get("attemptID", ""),
         created_attempt=raw.get("createdAttempt", 0),
+        created=indexes.parse(raw.get("createdIndexes", "")),
         go_attempt=raw.get("goAttempt", 0),
         reclaims=raw.get("reclaims", 0),
         failures=raw.get("failures", 0),
@@ -210,6 +218,7 @@ def _all_fields(status: Status) -> dict[str, Any]:
         "attempt": status.attempt,
         "attemptID": status.attempt_id or None,
         "createdAttempt": status.created_attempt,
+        "createdIndexes": status.created.text or None,
         "goAttempt": status.go_attempt,
         "reclaims": status.reclaims,
         "failures": status.failures,

@@ -2,6 +2,7 @@
 
 import asyncio
 import heapq
+import itertools
 import math
 import random
 
@@ -21,17 +22,21 @@ _REMEMBERED = 4096
 class Queue:
     """Level-triggered: a key that is added twice before its turn is handed out once.
 
-    Of the keys that are due, those that were told to hurry come first: a gang that is being replaced is
-    brought to its end before the next is begun, so that most are whole again sooner and none later. Keys that
-    have been due for `LONGEST_TURN` come before them, the oldest first: a fresh loss waits no longer than
-    that, and the passes of what was due before it, however many gangs are being replaced.
+    Of the keys that are due, those that were told to hurry come first, in the order in which they began to:
+    a gang that is being replaced is brought to its end before the next one is, and before another is begun,
+    so that most are whole again sooner and none later. Keys that have been due for `LONGEST_TURN`, and for
+    longer than the one in a hurry, come before it: a fresh loss waits no longer than that, and the passes of
+    what was due before it, however many gangs are being replaced.
     """
 
     def __init__(self) -> None:
         self._due: dict[Key, float] = {}
         self._hurried: list[tuple[float, Key]] = []
         self._others: list[tuple[float, Key]] = []
-        self._hurrying: set[Key] = set()
+        self._in_turn: list[tuple[int, float, Key]] = []
+        """Of those in a hurry, the ones that are due, with their turn."""
+        self._hurrying: dict[Key, int] = {}
+        self._turns = itertools.count()
         self._busy: set[Key] = set()
         self._ended: dict[Key, float] = {}
         self._failures: dict[Key, int] = {}
@@ -55,7 +60,10 @@ class Queue:
 
     def hurry(self, key: Key, wanted: bool) -> None:  # noqa: FBT001 - a switch
         """Hand it out before others that are due, from the next wish on, or no longer."""
-        (self._hurrying.add if wanted else self._hurrying.discard)(key)
+        if not wanted:
+            self._hurrying.pop(key, None)
+        elif key not in self._hurrying:
+            self._hurrying[key] = next(self._turns)
 
     def fail(self, key: Key, at_least: float = 0.0) -> float:
         """The pass failed: ask for another after a doubling, jittered pause, which is returned.
@@ -105,20 +113,30 @@ class Queue:
             self._changed.set()
 
     def _pop(self, now: float) -> Key | None:
-        due = [heap for heap in (self._hurried, self._others) if self._first(heap) <= now]
-        if not due:
+        while (due := self._first(self._hurried)) <= now:
+            _, key = heapq.heappop(self._hurried)
+            heapq.heappush(self._in_turn, (self._hurrying.get(key, -1), due, key))
+        while self._in_turn and self._is_stale(*self._in_turn[0][1:]):
+            heapq.heappop(self._in_turn)
+        other = self._first(self._others)
+        waited_too_long = other + LONGEST_TURN <= now
+        if self._in_turn and not (waited_too_long and other <= self._in_turn[0][1]):
+            _, _, key = heapq.heappop(self._in_turn)
+        elif other <= now:
+            _, key = heapq.heappop(self._others)
+        else:
             return None
-        oldest = min(due, key=lambda heap: heap[0])
-        overdue = oldest[0][0] + LONGEST_TURN <= now
-        _, key = heapq.heappop(oldest if overdue else due[0])
         del self._due[key]
         return key
 
     def _first(self, heap: list[tuple[float, Key]]) -> float:
         """When the first of these keys is due, past those whose wish a sooner one has replaced."""
-        while heap and (heap[0][1] in self._busy or self._due.get(heap[0][1]) != heap[0][0]):
+        while heap and self._is_stale(*heap[0]):
             heapq.heappop(heap)
         return heap[0][0] if heap else math.inf
+
+    def _is_stale(self, due: float, key: Key) -> bool:
+        return key in self._busy or self._due.get(key) != due
 
 
 def _now() -> float:

@@ -46,6 +46,7 @@ def pod(raw: Object) -> snap.Pod:
         unschedulable=_unschedulable(status),
         floor=metadata["labels"].get(names.LABEL_CAPACITY) == clouds.Capacity.ON_DEMAND,
         waiting=_waiting(status),
+        stranded=_stranded(status),
     )
 
 
@@ -126,6 +127,26 @@ def _waiting(status: Object) -> str:
         if (reason := waits.get("reason")) and reason not in _BEGINNING:
             return f"{one.get('name', '')}: {reason}: {waits.get('message') or ''}".rstrip(": ")
     return ""
+
+
+def _stranded(status: Object) -> dt.datetime | None:
+    """Since when its kubelet has had a container that was made and never started, in a sandbox that is gone.
+
+    A machine that dies between the two and comes back leaves such a pod. Where a container was made once and
+    `restartPolicy` is Never its kubelet makes no other sandbox (`createPodSandbox` in computePodActions of
+    kuberuntime_manager.go), so the pod is Pending for ever, and waits without a reason.
+    """
+    sandbox = _conditions(status).get("PodReadyToStartContainers") or {}
+    if status.get("phase") != "Pending" or sandbox.get("status") != "False":
+        return None
+    states = [
+        (one.get("state") or {}).get("waiting")
+        for part in ("initContainerStatuses", "containerStatuses")
+        for one in status.get(part) or ()
+    ]
+    if not any(waits is not None and not waits.get("reason") for waits in states):
+        return None
+    return duration.optional_time(sandbox.get("lastTransitionTime"))
 
 
 def main_container(raw: Object) -> str:

@@ -3,7 +3,7 @@
 import dataclasses
 import datetime as dt
 
-from spottrain.api import conditions, status
+from spottrain.api import conditions, indexes, status
 from spottrain.plan import budget, faults, grace, loss, storms
 from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
@@ -33,6 +33,7 @@ def begin(draft: drafts.Draft, cause: status.Cause, lost: loss.Member | None = N
     draft.update(
         attempt=new.number,
         attempt_id=new.id,
+        created=indexes.Indexes(),
         attempts=(*ended, new)[-status.ATTEMPTS_KEPT :],
         next_retry=retry,
     )

@@ -158,7 +158,7 @@ def let_what_runs_go_on(draft: drafts.Draft) -> bool:
     pods.acknowledge(draft)
     pods.end_older(draft)
     pods.say_go(draft)
-    pods.watch_silent_nodes(draft)
+    pods.watch_machines(draft)
     return False
 
 

@@ -13,6 +13,7 @@ Failed, with none                          Failed
 alive, DisruptionTarget                    Reclaimed
 alive, deleted by someone else             Reclaimed
 alive, its node is lost or gone            Reclaimed
+alive, its node was restarted under it     Reclaimed: its kubelet never starts it
 alive, its node is under notice            Doomed
 alive                                      Alive
 =========================================  ===========================================
@@ -103,14 +104,14 @@ class Member:
 def members(snapshot: snap.Snapshot) -> tuple[Member, ...]:
     """Every member of the current attempt with its verdict. An absent one is judged as it was last seen.
 
-    One that nobody remembers is lost if all were seen to exist once, and else still to come.
+    One that nobody remembers is lost if it was seen to exist once, and else still to come.
     """
     current, now = snapshot.current, snapshot.status
     present = [Member(index, classify(pod, snapshot), pod) for index, pod in current.items()]
     all_existed = now.attempt > 0 and now.created_attempt == now.attempt
     last = {pod.index: pod for pod in snapshot.departed if pod.attempt_id == now.attempt_id}
     missing = [index for index in range(snapshot.workers) if index not in current]
-    lost = [index for index in missing if all_existed or index in last]
+    lost = [index for index in missing if all_existed or index in now.created or index in last]
     return (*present, *(absent(snapshot, index, last.get(index)) for index in lost))
 
 
@@ -144,7 +145,7 @@ def reclaim_cause(pod: snap.Pod, snapshot: snap.Snapshot) -> tuple[str, str] | N
         return DISRUPTIONS.get(pod.disruption, OTHER_DISRUPTION), f"{pod.name}: {pod.disruption}"
     if not pod.node:
         return (POD_DELETED, f"{pod.name} was deleted") if pod.asked_to_stop else None
-    return _node_evidence(pod, snapshot) or _pod_evidence(pod)
+    return _node_evidence(pod, snapshot) or _pod_evidence(pod, snapshot)
 
 
 def _node_evidence(pod: snap.Pod, snapshot: snap.Snapshot) -> tuple[str, str] | None:
@@ -160,7 +161,7 @@ def _node_evidence(pod: snap.Pod, snapshot: snap.Snapshot) -> tuple[str, str] | 
     return None
 
 
-def _pod_evidence(pod: snap.Pod) -> tuple[str, str] | None:
+def _pod_evidence(pod: snap.Pod, snapshot: snap.Snapshot) -> tuple[str, str] | None:
     """What its kubelet says comes first: the deletion may be our own, of what was lost already."""
     if pod.outcome == "Failed" and pod.reason in _SHUTDOWN_REASONS:
         return NODE_SHUTDOWN, f"{pod.name}: the kubelet of {pod.node} shut down"
@@ -169,7 +170,11 @@ def _pod_evidence(pod: snap.Pod) -> tuple[str, str] | None:
     )
     if pod.outcome == "Failed" and lost_by_kubelet:
         return NODE_RESTARTED, f"{pod.name}: node {pod.node} was restarted under it"
-    return (POD_DELETED, f"{pod.name} was deleted") if pod.asked_to_stop else None
+    if pod.asked_to_stop:
+        return POD_DELETED, f"{pod.name} was deleted"
+    if snapshot.stranded(pod):
+        return NODE_RESTARTED, f"{pod.name}: node {pod.node} was restarted before it could start"
+    return None
 
 
 def _succeeded(pod: snap.Pod, snapshot: snap.Snapshot) -> Verdict:

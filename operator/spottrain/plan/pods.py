@@ -3,7 +3,7 @@
 import dataclasses
 import datetime as dt
 
-from spottrain.api import conditions, status
+from spottrain.api import conditions, indexes, status
 from spottrain.plan import actions, faults, grace, loss, storms
 from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
@@ -146,7 +146,7 @@ def _soon_together(draft: drafts.Draft) -> set[int]:
     return set(range(snapshot.valid_spec.workers)) - living - moving - {attempts[-1].index}
 
 
-def _overlays(snapshot: snap.Snapshot, indexes: list[int]) -> list[actions.Overlay]:
+def _overlays(snapshot: snap.Snapshot, wanted: list[int]) -> list[actions.Overlay]:
     """What the next pods of these indexes get, from what is known now; worked out once for all."""
     now, floor = snapshot.status, snapshot.valid_spec.spot.floor
     common = actions.Overlay(
@@ -159,7 +159,7 @@ def _overlays(snapshot: snap.Snapshot, indexes: list[int]) -> list[actions.Overl
         resting=storms.resting(snapshot),
         go=all(pod.ended for pod in snapshot.older),
     )
-    return [dataclasses.replace(common, index=index, floor=index < floor) for index in indexes]
+    return [dataclasses.replace(common, index=index, floor=index < floor) for index in wanted]
 
 
 def _shunned(snapshot: snap.Snapshot) -> set[str]:
@@ -182,17 +182,24 @@ def _suspects(snapshot: snap.Snapshot) -> set[str]:
 
 
 def acknowledge(draft: drafts.Draft) -> None:
-    """Once every worker of the attempt has been seen, an absent one is a lost one."""
-    current = draft.snapshot.current
+    """A worker of the attempt that has been seen is a lost one when it is absent."""
+    current, now = draft.snapshot.current, draft.status
     if len(current) == draft.snapshot.workers:
-        draft.update(created_attempt=draft.status.attempt)
+        draft.update(created_attempt=now.attempt, created=indexes.Indexes())
+    elif now.created_attempt < now.attempt:
+        draft.update(created=now.created | indexes.of(current))
 
 
-def watch_silent_nodes(draft: drafts.Draft) -> None:
-    """A node that has just turned NotReady is lost a little later, with no event of its own."""
+def watch_machines(draft: drafts.Draft) -> None:
+    """A node that has just turned NotReady is lost a little later, with no event of its own.
+
+    So is a worker that its kubelet has left unstarted.
+    """
     snapshot = draft.snapshot
     for pod in snapshot.pods:
         node = snapshot.nodes.get(pod.node)
+        if pod.stranded is not None and not snapshot.stranded(pod):
+            draft.wake_at(pod.stranded + snap.STRANDED_AFTER)
         if pod.ended or node is None or node.ready or node.ready_since is None:
             continue
         lost = node.ready_since + dt.timedelta(seconds=snapshot.settings.node_loss)

@@ -36,7 +36,7 @@ def say_go(draft: drafts.Draft) -> None:
 
 def watch(draft: drafts.Draft) -> None:
     """Be back when a silent node's time is over, or when an index begins again."""
-    pods.watch_silent_nodes(draft)
+    pods.watch_machines(draft)
     shards = draft.status.shards or kept.Shards()
     for one in shards.retries:
         if one.time > draft.snapshot.now:

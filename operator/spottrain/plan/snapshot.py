@@ -10,6 +10,7 @@ from spottrain.api import spec as specs
 from spottrain.api import status as statuses
 
 MOST_LOST_TOGETHER = 2
+STRANDED_AFTER = dt.timedelta(seconds=60)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,6 +81,8 @@ class Pod:
     """It was made for the on-demand floor."""
     waiting: str = ""
     """Why its kubelet can't start a container: a missing Secret, an image that can't be pulled."""
+    stranded: dt.datetime | None = None
+    """Since when a container of it that was made could not be started, because its machine went down."""
     tail: str = ""
     """The last lines of its log, read when it failed."""
     first_asked: dt.datetime | None = None
@@ -355,6 +358,10 @@ class Snapshot:
         if node is None or node.created is None or pod.bound is None:
             return False
         return node.created > pod.bound
+
+    def stranded(self, pod: Pod) -> bool:
+        """Its kubelet will never start it; one that is only about to gets a minute."""
+        return pod.stranded is not None and self.now >= pod.stranded + STRANDED_AFTER
 
     def leaving(self, pod: Pod) -> bool:
         """The pod's node is lost, under notice or cordoned: its successor needs another place."""

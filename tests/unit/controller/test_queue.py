@@ -134,6 +134,19 @@ def test_keys_in_a_hurry_are_handed_out_first() -> None:
     run(body())
 
 
+def test_of_those_in_a_hurry_the_one_that_began_first_comes_first_though_it_was_due_later() -> None:
+    async def body() -> None:
+        work = queue.Queue()
+        work.hurry(A, True)
+        work.hurry(B, True)
+        work.hurry(A, True)
+        work.add(B)
+        work.add(A)
+        assert [await work.take(), await work.take()] == [A, B]
+
+    run(body())
+
+
 def test_a_wish_of_a_busy_key_is_kept_whatever_its_hurry() -> None:
     async def body() -> None:
         work = queue.Queue()

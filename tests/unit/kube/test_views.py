@@ -1,5 +1,6 @@
 """Dictionaries of the API into views."""
 
+import datetime as dt
 from typing import Any
 
 import pytest
@@ -170,6 +171,30 @@ def test_the_last_word_is_the_main_containers() -> None:
 def test_a_container_that_waits_in_vain_says_why(waits: dict[str, str], text: str) -> None:
     waiting = {"name": "trainer", "state": {"waiting": waits}}
     assert views.pod(pod({"phase": "Pending", "containerStatuses": [waiting]})).waiting == text
+
+
+SANDBOX = {"type": "PodReadyToStartContainers", "lastTransitionTime": "2026-01-01T00:05:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("phase", "sandbox", "waits", "stranded"),
+    [
+        ("Pending", "False", {}, True),
+        ("Pending", "True", {}, False),  # between made and started, as every container is for a moment
+        ("Pending", "False", {"reason": "ContainerCreating"}, False),
+        ("Failed", "False", {}, False),
+    ],
+)
+def test_a_container_that_waits_without_a_reason_in_a_lost_sandbox_is_stranded(
+    phase: str, sandbox: str, waits: dict[str, str], *, stranded: bool
+) -> None:
+    status = {
+        "phase": phase,
+        "conditions": [{**SANDBOX, "status": sandbox}],
+        "containerStatuses": [{"name": "trainer", "state": {"waiting": waits}}],
+    }
+    since = dt.datetime(2026, 1, 1, 0, 5, tzinfo=dt.UTC) if stranded else None
+    assert views.pod(pod(status)).stranded == since
 
 
 def test_a_foreign_pod_under_our_label_is_no_worker() -> None:

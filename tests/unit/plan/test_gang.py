@@ -687,6 +687,41 @@ def test_a_worker_that_came_and_went_between_two_passes_is_lost_and_not_still_to
     assert cluster.names_of(2) == ["tr-0-2"]
 
 
+def test_a_worker_that_went_while_others_were_still_to_be_made_and_nobody_led_is_lost() -> None:
+    """Made again under the same attempt ID it would be a second writer, beside peers that it never met."""
+    cluster = virtual.Cluster()
+    cluster.quota = 2
+    cluster.settle()
+    cluster.run_all()
+    cluster.settle()
+    assert (cluster.names_of(1), cluster.status.created.text) == (["tr-0-1", "tr-1-1"], "0,1")
+    cluster.remove("tr-1-1")
+    cluster.departed.clear()  # the operator that leads now has not seen it
+    cluster.quota = None
+    cluster.settle()
+    last = cluster.status.attempts[-1]
+    assert (cluster.status.attempt, last.reason, last.index) == (2, "PodVanished", 1)
+    assert (cluster.names_of(2), cluster.status.failures) == (["tr-1-2", "tr-2-2"], 0)
+    cluster.recovered()
+    assert (cluster.status.created_attempt, cluster.status.created.text) == (2, "")
+
+
+def test_a_worker_that_its_kubelet_left_unstarted_after_a_restart_is_reclaimed_a_minute_later() -> None:
+    cluster = virtual.Cluster()
+    cluster.settle()
+    cluster.run_all()
+    cluster.pods["tr-1-1"] = dataclasses.replace(cluster.pods["tr-1-1"], phase="Pending", running=False)
+    cluster.strand("tr-1-1")
+    cluster.settle()
+    assert (cluster.status.attempt, cluster.wake) == (1, 60.0)
+    cluster.pass_time(60)
+    cluster.settle()
+    last = cluster.status.attempts[-1]
+    node = cluster.pods["tr-1-1"].node
+    assert (cluster.status.attempt, cluster.status.reclaims, last.reason) == (2, 1, "NodeRestarted")
+    assert last.detail == f"tr-1-1: node {node} was restarted before it could start"
+
+
 def test_words_of_a_newer_version_are_kept_and_the_gang_goes_on() -> None:
     """It was taken back; the history is not ours alone."""
     cluster = virtual.Cluster().running()

@@ -51,6 +51,18 @@ def test_no_more_pods_than_parallelism_are_there_at_once_and_the_lowest_indexes_
     assert (one.status.workers.desired, one.status.workers.succeeded) == (2, 1)
 
 
+def test_an_index_that_its_kubelet_left_unstarted_after_a_restart_begins_again_a_minute_later() -> None:
+    one = cluster()
+    one.settle()
+    one.bind("tr-1-1", "n1")
+    one.strand("tr-1-1")
+    one.settle()
+    assert (one.status.reclaims, one.wake) == (0, 60.0)
+    one.pass_time(60)
+    one.settle()
+    assert (one.status.reclaims, shards(one)) == (1, ("", "", "0,1", ""))
+
+
 def test_an_index_that_is_made_again_keeps_its_turn_while_its_predecessor_ends() -> None:
     one = cluster(workers=4, parallelism=2).running()
     one.evict("tr-0-1")

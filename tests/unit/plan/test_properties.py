@@ -23,6 +23,8 @@ class GangLife(stateful.RuleBasedStateMachine):
         self.wishes = virtual.wishes(max_failures=2, spot=spec.Spot(floor=1), progress_timeout=600.0)
         self.cluster = virtual.Cluster(self.wishes)
         self.crashes = 0
+        self.ended_well: set[tuple[int, int]] = set()
+        """Attempt and index."""
 
     def _pick(self, data: st.DataObject, phases: tuple[str, ...], *, bound: bool = False) -> str | None:
         names = sorted(
@@ -92,6 +94,17 @@ class GangLife(stateful.RuleBasedStateMachine):
     def worker_0_is_asked_for_its_step(self, still: float, problem: str) -> None:
         self.crashes += still > 600
         self.cluster.progress = snap.Progress(self.cluster.status.attempt_id, 7, still, problem)
+
+    @stateful.rule(data=st.data())
+    def a_machine_comes_back_and_starts_nothing(self, data: st.DataObject) -> None:
+        name = self._pick(data, ("Pending",), bound=True)
+        if name:
+            self.cluster.strand(name)
+
+    @stateful.rule()
+    def another_operator_leads(self) -> None:
+        """It has seen none of the pods that are gone."""
+        self.cluster.departed.clear()
 
     @stateful.rule(data=st.data())
     def a_container_cannot_be_made(self, data: st.DataObject) -> None:
@@ -188,14 +201,11 @@ class GangLife(stateful.RuleBasedStateMachine):
 
     @stateful.invariant()
     def complete_only_when_every_member_of_an_attempt_ended_well(self) -> None:
+        seen = [*self.cluster.pods.values(), *self.cluster.departed]
+        self.ended_well |= {(pod.attempt, pod.index) for pod in seen if pod.outcome == "Succeeded"}
         if self.cluster.status.phase is status.Phase.COMPLETE:
-            ends = {
-                (pod.attempt, pod.index)
-                for pod in [*self.cluster.pods.values(), *self.cluster.departed]
-                if pod.outcome == "Succeeded"
-            }
             attempt = self.cluster.status.attempt
-            assert {(attempt, index) for index in range(WORKERS)} <= ends
+            assert {(attempt, index) for index in range(WORKERS)} <= self.ended_well
 
     @stateful.invariant()
     def deciding_is_repeatable(self) -> None:

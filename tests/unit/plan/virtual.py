@@ -312,6 +312,10 @@ class Cluster:
         """Its kubelet tries in vain to start a container."""
         self._change(name, waiting=words)
 
+    def strand(self, name: str) -> None:
+        """Its machine went down and came back between making and starting its container."""
+        self._change(name, stranded=self.now)
+
     def _tell(self, name: str, code: int) -> None:
         """Note what a program did, whatever is made of it."""
         pod = self.pods[name]
