@@ -26,6 +26,17 @@ state = "/run/containerd"
     conf_dir = "{disk}/cni"
   [plugins."io.containerd.grpc.v1.cri".containerd]
     snapshotter = "overlayfs"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.{slow}]
+      runtime_type = "io.containerd.runc.v2"
+      [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.{slow}.options]
+        BinaryName = "{disk}/{slow}-runc"
+"""
+
+# The handler of a RuntimeClass: between making a container and starting it, time for a test to do harm.
+SLOW = "slow"
+_SLOW_RUNC = """#!/bin/sh
+case " $* " in *" start "*) sleep 5 ;; esac
+exec runc "$@"
 """
 
 
@@ -55,7 +66,7 @@ class Machine:
 
 def containerd(disk: Path) -> str:
     """The container runtime's settings."""
-    return _CONTAINERD.format(disk=disk, pause=PAUSE_IMAGE)
+    return _CONTAINERD.format(disk=disk, pause=PAUSE_IMAGE, slow=SLOW)
 
 
 def cni(pods: str) -> dict[str, Any]:
@@ -118,3 +129,6 @@ def write(machine: Machine, timings: Timings) -> None:
     (disk / "kubelet.json").write_text(json.dumps(settings, indent=1))
     (disk / "cni" / "10-lab.conflist").write_text(json.dumps(cni(addresses.pods(machine.index)), indent=1))
     (disk / "containerd.toml").write_text(containerd(disk))
+    slow_runc = disk / f"{SLOW}-runc"
+    slow_runc.write_text(_SLOW_RUNC)
+    slow_runc.chmod(0o755)

@@ -8,7 +8,7 @@ from typing import Any
 import boto3
 import pytest
 
-from lab import shell
+from lab import node_files, shell
 from lab.cluster import Lab
 from manifests import render
 from tests.cluster import play
@@ -58,6 +58,21 @@ def site(place: "Site") -> Iterator["Site"]:
     for row in place.lab.status():
         place.lab.node_start(str(row["node"]))
     place.remove_job()
+
+
+@pytest.fixture
+def slow(lab: Lab) -> Iterator[str]:
+    """Name of a RuntimeClass whose containers take seconds between being made and started."""
+    classes = "/apis/node.k8s.io/v1/runtimeclasses"
+    body = {
+        "apiVersion": "node.k8s.io/v1",
+        "kind": "RuntimeClass",
+        "metadata": {"generateName": "slow-"},
+        "handler": node_files.SLOW,
+    }
+    name = lab.api.call("POST", classes, body).expect("a RuntimeClass")["metadata"]["name"]
+    yield str(name)
+    lab.api.call("DELETE", f"{classes}/{name}").expect("removing it")
 
 
 class Site:

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from lab import torch_env
 from tests.node.conftest import Site
 
@@ -143,3 +145,30 @@ def test_torchruns_c10d_rendezvous_meets_although_worker_0_alone_has_a_name(site
     site.job.applied(document)
     site.job.wait_phase("Complete", 2 * PATIENCE)
     assert "counted workers=3" in site.log("tr-2-1")
+
+
+@pytest.mark.slow
+def test_a_worker_whose_machine_restarts_between_making_and_starting_it_is_replaced(
+    site: Site, slow: str
+) -> None:
+    """Its kubelet never starts it and never ends it: Pending for ever, on a node that is well."""
+    manifest = site.manifest("counter.py")
+    manifest["spec"]["template"]["spec"]["runtimeClassName"] = slow
+    site.job.applied(manifest)
+    site.job.wait("a container that is made and not started", lambda: made_only(site), PATIENCE)
+    uid, node = site.job.pod("tr-0-1")["metadata"]["uid"], site.node_of("tr-0-1")
+    site.lab.node_kill(node)
+    site.lab.node_start(node)
+    site.job.wait_phase("Complete", PATIENCE + 120)
+    status = site.job.status()
+    assert (status["reclaims"], status["failures"], status["attempt"]) == (1, 0, 2), uid
+    assert (status["lastReclaim"]["cause"], status["lastReclaim"]["node"]) == ("NodeRestarted", node)
+
+
+def made_only(site: Site) -> bool:
+    """Beside the sandbox's own process there is one that waits to become the worker."""
+    pod = site.job.pods().get("tr-0-1")
+    if pod is None:
+        return False
+    commands = [one.command for one in site.lab.pod_processes() if one.pod == pod["metadata"]["uid"]]
+    return any("pause" in one for one in commands) and any("init" in one for one in commands)

@@ -157,7 +157,7 @@ class Status:
         """Whatever follows from the one follows from the other: they differ in words and counts alone.
 
         Counts of workers, `go_attempt` and the words of conditions are for people; no policy reads them.
-        `created` is only for an operator that comes after this one, and is written within seconds.
+        Which workers were seen is for an operator that comes after this one alone; written within seconds.
         """
         return self.decisions == other.decisions
 
@@ -165,7 +165,8 @@ class Status:
     def decisions(self) -> tuple["Status", dict[str, tuple[bool | None, str, int]]]:
         """The status without its words, and what its conditions hold true."""
         counted = Workers(self.workers.desired, indexes=self.workers.indexes)
-        bare = dataclasses.replace(self, workers=counted, conditions=(), go_attempt=0, created=NONE)
+        bare = dataclasses.replace(self, workers=counted, conditions=(), go_attempt=0)
+        bare = dataclasses.replace(bare, created_attempt=0, created=NONE)
         return bare, words.decided(self.conditions)
 
 

@@ -9,8 +9,13 @@ from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
 
 
-def begin(draft: drafts.Draft, cause: status.Cause, lost: loss.Member | None = None) -> None:
-    """Record the next attempt with its ID and cause; a later pass replaces the pods of the one before."""
+def begin(
+    draft: drafts.Draft, cause: status.Cause, lost: loss.Member | None = None, *, told: bool = False
+) -> None:
+    """Record the next attempt with its ID and cause; a later pass replaces the pods of the one before.
+
+    `told`: an Event of this pass has said so already.
+    """
     now = draft.snapshot.now
     ended = tuple(one if one.end else dataclasses.replace(one, end=now) for one in draft.status.attempts)
     retry = None
@@ -37,8 +42,9 @@ def begin(draft: drafts.Draft, cause: status.Cause, lost: loss.Member | None = N
         attempts=(*ended, new)[-status.ATTEMPTS_KEPT :],
         next_retry=retry,
     )
-    why = f"{cause}: {new.detail}" if new.detail else str(cause)
-    draft.say(conditions.ATTEMPT_STARTED, f"attempt {new.number} starts ({why})")
+    if not told:
+        why = f"{cause}: {new.detail}" if new.detail else str(cause)
+        draft.say(conditions.ATTEMPT_STARTED, f"attempt {new.number} starts ({why})")
     _warn_of_capped_grace(draft)
 
 
@@ -50,14 +56,18 @@ def _warn_of_capped_grace(draft: drafts.Draft) -> None:
         draft.say(conditions.GRACE_CAPPED, given.sentence(), warning=True)
 
 
-def count_reclaim(draft: drafts.Draft, lost: loss.Member) -> None:
-    """One more reclaim: status and Event; one machine that dies is one, whoever was put on it meanwhile."""
+def count_reclaim(draft: drafts.Draft, lost: loss.Member, then: str = "") -> bool:
+    """One more reclaim: status and Event; one machine that dies is one, whoever was put on it meanwhile.
+
+    `then` is what follows, for the Event. Returns whether it was one more.
+    """
     if _counted_already(draft, lost):
-        return
+        return False
     record_reclaim(draft, lost)
-    draft.say(conditions.RECLAIMED, f"worker {lost.index}: {lost.verdict.detail}", warning=True)
+    draft.say(conditions.RECLAIMED, f"worker {lost.index}: {lost.verdict.detail}{then}", warning=True)
     if lost.verdict.cause in {loss.NODE_LOST, loss.NODE_GONE}:
         draft.say(conditions.NODE_LOST, f"node {lost.node} is lost", warning=True)
+    return True
 
 
 def record_reclaim(draft: drafts.Draft, lost: loss.Member) -> None:

@@ -167,9 +167,9 @@ def _restart_reclaimed(draft: drafts.Draft, lost: list[loss.Member]) -> None:
     if not counted:
         attempts.begin(draft, status.Cause.REPLACED, lost[0])
         return
-    attempts.count_reclaim(draft, counted[0])
+    told = attempts.count_reclaim(draft, counted[0], f"; attempt {draft.status.attempt + 1} starts")
     storms.count(draft)
-    attempts.begin(draft, status.Cause.RECLAIMED, counted[0])
+    attempts.begin(draft, status.Cause.RECLAIMED, counted[0], told=told)
 
 
 def _restart_failed(draft: drafts.Draft, failed: loss.Member) -> None:

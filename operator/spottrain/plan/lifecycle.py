@@ -183,7 +183,7 @@ def on_trial(snapshot: snap.Snapshot) -> bool:
     job = snapshot.job
     if job is None or not job.ours or job.managed_by != names.MANAGED_BY or not snapshot.edited:
         return False
-    return snapshot.tried != snapshot.template_hash and _has_the_old_job(snapshot.status)
+    return snapshot.tried != snapshot.template_hash and _has_the_old_job(snapshot)
 
 
 def try_the_edit(draft: drafts.Draft) -> bool:
@@ -200,7 +200,7 @@ def start_anew_when_the_template_changed(draft: drafts.Draft) -> bool:
     job, snapshot = draft.snapshot.job, draft.snapshot
     if job is None or not snapshot.edited:
         return False
-    if _has_the_old_job(draft.status):
+    if _has_the_old_job(snapshot):
         attempts.begin(draft, status.Cause.SPEC_CHANGED)
         draft.say(conditions.SPEC_CHANGED, "workers or template changed: all workers save and start anew")
         return True
@@ -210,10 +210,11 @@ def start_anew_when_the_template_changed(draft: drafts.Draft) -> bool:
     return True
 
 
-def _has_the_old_job(now: status.Status) -> bool:
+def _has_the_old_job(snapshot: snap.Snapshot) -> bool:
     """Its attempt is one of the Job that there is, and not the first of the Job that is still to come."""
+    now = snapshot.status
     changed = bool(now.attempts) and now.attempts[-1].cause is status.Cause.SPEC_CHANGED
-    still_to_come = changed and now.created_attempt < now.attempt
+    still_to_come = changed and now.created_attempt < now.attempt and not snapshot.current
     return now.attempt > 0 and not still_to_come
 
 

@@ -64,7 +64,10 @@ def resting(snapshot: snap.Snapshot) -> tuple[snap.Pool, ...]:
 
 
 def say_which_pools_rest(draft: drafts.Draft, pools: tuple[snap.Pool, ...]) -> None:
-    """In an Event, when an attempt's workers are first made."""
-    for pool in pools:
-        message = f"{pool} has just lost {SEVERAL} nodes or more: other places are preferred for a while"
-        draft.say(conditions.POOL_RESTS, message)
+    """In one Event, when an attempt's workers are first made."""
+    if not pools:
+        return
+    which = ", ".join(str(pool) for pool in pools)
+    has, each = ("has", "") if len(pools) == 1 else ("have", " each")
+    message = f"{which} {has} just lost {SEVERAL} nodes or more{each}: other places are preferred for a while"
+    draft.say(conditions.POOL_RESTS, message)

@@ -99,6 +99,16 @@ def test_workers_would_rather_not_go_to_a_pool_that_has_just_lost_three_machines
     ]
 
 
+def test_all_pools_that_rest_are_told_in_one_event() -> None:
+    cluster = virtual.Cluster()
+    other = dataclasses.replace(POOL, zone="zone-b")
+    cluster.losses = tuple(snap.Loss(pool, node, cluster.now) for pool in (POOL, other) for node in "abc")
+    cluster.settle()
+    told = [one.message for one in cluster.events if one.reason == conditions.POOL_RESTS]
+    assert len(told) == 1
+    assert told[0].endswith("have just lost 3 nodes or more each: other places are preferred for a while")
+
+
 @pytest.mark.parametrize(
     ("nodes", "ago", "capacity"),
     [

@@ -701,8 +701,8 @@ def test_a_worker_that_went_while_others_were_still_to_be_made_and_nobody_led_is
     cluster.settle()
     last = cluster.status.attempts[-1]
     assert (cluster.status.attempt, last.reason, last.index) == (2, "PodVanished", 1)
-    assert (cluster.names_of(2), cluster.status.failures) == (["tr-1-2", "tr-2-2"], 0)
     cluster.recovered()
+    assert (cluster.names_of(2), cluster.status.failures) == (["tr-0-2", "tr-1-2", "tr-2-2"], 0)
     assert (cluster.status.created_attempt, cluster.status.created.text) == (2, "")
 
 
@@ -720,6 +720,16 @@ def test_a_worker_that_its_kubelet_left_unstarted_after_a_restart_is_reclaimed_a
     node = cluster.pods["tr-1-1"].node
     assert (cluster.status.attempt, cluster.status.reclaims, last.reason) == (2, 1, "NodeRestarted")
     assert last.detail == f"tr-1-1: node {node} was restarted before it could start"
+
+
+def test_a_reclaim_and_what_follows_are_one_event() -> None:
+    cluster = virtual.Cluster().running()
+    cluster.events.clear()
+    cluster.evict("tr-1-1")
+    cluster.recovered()
+    assert [(one.reason, one.message) for one in cluster.events] == [
+        ("Reclaimed", "worker 1: tr-1-1: EvictionByEvictionAPI; attempt 2 starts")
+    ]
 
 
 def test_words_of_a_newer_version_are_kept_and_the_gang_goes_on() -> None:
