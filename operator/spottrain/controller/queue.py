@@ -45,6 +45,11 @@ class Queue:
     def __len__(self) -> int:
         return len(self._due)
 
+    def due(self) -> int:
+        """How many keys wait for their turn."""
+        now = _now()
+        return sum(moment <= now for moment in self._due.values())
+
     def add(self, key: Key, after: float = 0.0) -> None:
         """Ask for a pass in `after` seconds; the sooner of two wishes counts."""
         due = _now() + after

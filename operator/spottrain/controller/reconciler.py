@@ -96,6 +96,7 @@ class Reconciler:
         self.queue = queue.Queue()
         self._world = world
         self._applier = applier
+        applier.crowd = self.queue.due
         self._settings = settings
         self._metrics = metrics
         self._refusals: dict[reflector.Key, tuple[str, snap.Refusal]] = {}

@@ -29,6 +29,9 @@ times while it is replaced, and nobody reads them then. Its start and its outcom
 STATUS_PACE = 5.0
 """The same for what the status says for people alone: counts of workers, the words of a condition, and that
 restore may begin."""
+CROWD = 25
+"""With so many jobs waiting for a pass both wait twice as long, with twice as many three times: in a storm the
+API server has workers to make first, and each of its writes is one less of a word that is old at once."""
 MAKING = (actions.EnsureService, actions.CreateJob, actions.CreatePod)
 REPORT_AGAIN = 60.0
 TRY_AGAIN = 10.0
@@ -68,8 +71,13 @@ class Applier:
         self._client = client
         self._world = world
         self._sinks = sinks
-        self.reports = recent.Pace(REPORT_PACE)
-        self._words = recent.Pace(STATUS_PACE)
+        self.crowd: cabc.Callable[[], int] = lambda: 0
+        """How many jobs wait for a pass just now."""
+        self.reports = recent.Pace(REPORT_PACE, self._stretch)
+        self._words = recent.Pace(STATUS_PACE, self._stretch)
+
+    def _stretch(self) -> float:
+        return 1.0 + self.crowd() / CROWD
 
     async def carry_out(self, raw: Object, snapshot: snap.Snapshot, plan: actions.Plan) -> Outcome:
         """Do the acts and send the events, once the plan's status is written.

@@ -2,6 +2,7 @@
 
 import asyncio
 import collections
+import collections.abc as cabc
 from typing import Generic, TypeVar
 
 V = TypeVar("V")
@@ -36,11 +37,15 @@ class Recent(Generic[V]):
 class Pace:
     """Holds back what may wait: wishes for a key are granted `seconds` after the first of them.
 
-    They stay granted until it is said that what was wished for is done, or is no longer wanted.
+    They stay granted until it is said that what was wished for is done, or is no longer wanted. `stretch`
+    is asked at a first wish by how much longer it has to wait.
     """
 
-    def __init__(self, seconds: float, most: int = 4096) -> None:
+    def __init__(
+        self, seconds: float, stretch: cabc.Callable[[], float] = lambda: 1.0, most: int = 4096
+    ) -> None:
         self._seconds = seconds
+        self._stretch = stretch
         self._due: Recent[float] = Recent(most)
 
     def wait(self, key: str) -> float:
@@ -48,7 +53,7 @@ class Pace:
         now = asyncio.get_running_loop().time()
         due = self._due.get(key)
         if due is None:
-            due = now + self._seconds
+            due = now + self._seconds * self._stretch()
             self._due.set(key, due)
         return max(0.0, due - now)
 

@@ -71,6 +71,16 @@ def test_a_later_wish_does_not_put_off_a_sooner_one() -> None:
     run(body())
 
 
+def test_only_keys_whose_time_has_come_are_due() -> None:
+    async def body() -> None:
+        work = queue.Queue()
+        work.add(A)
+        work.add(B, 60)
+        assert (work.due(), len(work)) == (1, 2)
+
+    run(body())
+
+
 def test_pauses_after_failures_double_and_success_resets_them() -> None:
     async def body() -> None:
         work = queue.Queue()

@@ -39,3 +39,14 @@ def test_nothing_waits_once_it_was_done_for_another_reason() -> None:
         assert pace.wait("a") == 5
 
     virtual_time.run(body())
+
+
+def test_in_a_crowd_a_first_wish_waits_longer() -> None:
+    async def body() -> None:
+        crowd = 3.0
+        pace = recent.Pace(5, lambda: crowd)
+        assert pace.wait("a") == 15
+        crowd = 1.0
+        assert (pace.wait("a"), pace.wait("b")) == (15, 5)
+
+    virtual_time.run(body())
