@@ -30,8 +30,8 @@ STATUS_PACE = 5.0
 """The same for what the status says for people alone: counts of workers, the words of a condition, and that
 restore may begin."""
 CROWD = 25
-"""With so many jobs waiting for a pass both wait twice as long, with twice as many three times: in a storm the
-API server has workers to make first, and each of its writes is one less of a word that is old at once."""
+"""With so many jobs waiting for a pass both wait twice as long, with twice as many three times: in a storm
+the API server has workers to make first."""
 MAKING = (actions.EnsureService, actions.CreateJob, actions.CreatePod)
 REPORT_AGAIN = 60.0
 TRY_AGAIN = 10.0
