@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from bench.systems import Object, System
-from bench.watching import Gangs
+from bench.watching import Gangs, Worker
 from lab import clock
 from lab.api import Api
 from lab.cluster import Lab
@@ -17,23 +17,30 @@ AT_ONCE = 8
 
 
 @contextmanager
-def running(lab: Lab, system: System, count: int, workers: int) -> Iterator[Gangs]:
-    """`count` gangs of `workers` in a namespace of their own, all whole; gone afterwards."""
-    namespace = f"{system.name}-{count}x{workers}-{secrets.token_hex(2)}"
-    lab.kubectl("create", "namespace", namespace)
-    lab.wait_namespace(namespace)
-    path = system.collection(namespace)
-    gangs = Gangs(lab.api, namespace, system.labels, workers)
+def running(lab: Lab, system: System, count: int, workers: int, teams: int = 1) -> Iterator[Gangs]:
+    """`count` gangs of `workers`, all whole, in so many namespaces of their own; gone afterwards."""
+    mark = secrets.token_hex(2)
+    namespaces = [f"{system.name}-{count}x{workers}-{mark}-{team}" for team in range(teams)]
+    for namespace in namespaces:
+        lab.kubectl("create", "namespace", namespace)
+        lab.wait_namespace(namespace)
+    gangs = Gangs(lab.api, namespaces, system.labels, workers)
     try:
         with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
             made = pool.map(
-                lambda number: _make(lab.api, path, system.gang(f"g{number}", workers)), range(count)
+                lambda number: _make(
+                    lab.api,
+                    system.collection(namespaces[number % teams]),
+                    system.gang(f"g{number}", workers),
+                ),
+                range(count),
             )
             list(made)
         gangs.wait_quiet(count, CREATE_SECONDS)
         yield gangs
     finally:
-        _remove(lab, system, namespace)
+        for namespace in namespaces:
+            _remove(lab, system, namespace)
         gangs.close()
 
 
@@ -54,23 +61,30 @@ def _remove(lab: Lab, system: System, namespace: str) -> None:
 
 
 def recover(api: Api, gangs: Gangs, only: str = "") -> list[float]:
-    """Evict worker 1 of every gang at once, or of one alone; seconds until each runs whole again."""
+    """Evict worker 1 of every gang at once, or of one alone.
+
+    Returns seconds from the first eviction until each runs whole again.
+    """
     before = gangs.newest()
     gangs.wait_quiet(len(before), CREATE_SECONDS)
     before = {gang: attempt for gang, attempt in before.items() if only in {"", gang}}
-    started = hit(api, gangs, before)
+    started = min(hit(api, gangs, before).values())
     moments = gangs.wait_whole(before, RECOVER_SECONDS)
     return sorted(moment - started for moment in moments.values())
 
 
-def hit(api: Api, gangs: Gangs, which: Collection[str]) -> float:
-    """Evict worker 1 of each of these gangs, as fast as eight connections can; the moment of the first."""
+def hit(api: Api, gangs: Gangs, which: Collection[str]) -> dict[str, float]:
+    """Evict worker 1 of each of these gangs, as fast as eight connections can; when each was asked for."""
     workers = gangs.pods().values()
-    victims = [one.name for one in workers if one.index == 1 and one.attempt.gang in which]
-    started = clock.now()
+    victims = [one for one in workers if one.index == 1 and one.attempt.gang in which]
+
+    def take(victim: Worker) -> tuple[str, float]:
+        asked = clock.now()
+        evict(api, victim.attempt.namespace, victim.name)
+        return victim.attempt.gang, asked
+
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-        list(pool.map(lambda name: evict(api, gangs.namespace, name), victims))
-    return started
+        return dict(pool.map(take, victims))
 
 
 def evict(api: Api, namespace: str, pod: str) -> None:

@@ -23,6 +23,7 @@ from lab.errors import LabError
 JOBS = 1000
 SHARDS = 10_000
 WORKERS = 8
+TEAMS = 20
 SHARE = 10
 """One job in this many is hit at once."""
 NODES = 128
@@ -79,7 +80,7 @@ def measure(report: Report, operator: Operator, options: argparse.Namespace) -> 
     """Start, idle, and several storms."""
     lab, count = operator.lab, options.jobs
     begun = clock.now()
-    with gangs.running(lab, operator.system, count, WORKERS) as whole:
+    with gangs.running(lab, operator.system, count, WORKERS, teams=options.namespaces) as whole:
         report.figure("start_seconds", clock.now() - begun)
         _idle(report, operator)
         seconds: list[float] = []
@@ -100,19 +101,19 @@ def _idle(report: Report, operator: Operator) -> None:
 
 
 def _storm(report: Report, operator: Operator, whole: watching.Gangs, names: Sequence[str]) -> list[float]:
-    """Hit these gangs at once; seconds until each has all its new pods made."""
+    """Hit these gangs at once; seconds from each one's eviction until all its new pods are made."""
     lab = operator.lab
     whole.wait_quiet(len(whole.newest()), PATIENCE)
     newest = whole.newest()
     before = {name: newest[name] for name in names}
     sent = operator.requests()
-    started = gangs.hit(lab.api, whole, names)
+    evicted = gangs.hit(lab.api, whole, names)
     made = whole.wait_made(before, PATIENCE)
     whole.wait_quiet(len(newest), PATIENCE)
     told = since(sent, operator.requests())
     report.notes["requests_of_a_storm"] = told
     report.figure("other_requests_per_reclaim", other_than_pods(told) / len(names))
-    seconds = [moment - started for moment in made.values()]
+    seconds = [moment - evicted[gang] for gang, moment in made.items()]
     report.add("storm", "spottrain", statistics.median(seconds))
     return seconds
 
@@ -142,6 +143,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """0 when every bar that was measured is met."""
     parser = argparse.ArgumentParser(prog="python -m bench.scale", description=__doc__)
     parser.add_argument("--jobs", type=int, default=JOBS, help=f"gangs of {WORKERS} (default: {JOBS})")
+    parser.add_argument(
+        "--namespaces", type=int, default=TEAMS, help=f"they are spread over (default: {TEAMS})"
+    )
     parser.add_argument("--parts", nargs="+", choices=("gangs", "shards"), default=("gangs", "shards"))
     parser.add_argument("--shards", type=int, default=SHARDS, help=f"of the large job (default: {SHARDS})")
     parser.add_argument("--rounds", type=int, default=2, help="storms (default: 2)")

@@ -6,7 +6,7 @@ import json
 import socket
 import threading
 import urllib.parse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,13 +45,14 @@ class Worker:
 
 
 class Gangs:
-    """The pods of one namespace, kept by a thread until `close`."""
+    """The pods of some namespaces, kept by a thread until `close`. Names of gangs are unique among them."""
 
-    def __init__(self, api: Api, namespace: str, labels: Labels, workers: int) -> None:
+    def __init__(self, api: Api, namespaces: Sequence[str], labels: Labels, workers: int) -> None:
         self._api, self._labels = api, labels
-        self.namespace = namespace
+        self.namespaces = tuple(namespaces)
         self.workers = workers
-        self._path = f"/api/v1/namespaces/{namespace}/pods"
+        alone = len(namespaces) == 1
+        self._path = f"/api/v1/namespaces/{namespaces[0]}/pods" if alone else "/api/v1/pods"
         self._pods: dict[str, Worker] = {}
         self._running: dict[Attempt, set[str]] = {}
         self._whole: dict[Attempt, float] = {}
@@ -104,7 +105,7 @@ class Gangs:
         def quiet() -> bool:
             return len(self._pods) == gangs * self.workers and not self._unready
 
-        self._until(quiet, seconds, f"{gangs} gangs of {self.workers} in {self.namespace} quiet")
+        self._until(quiet, seconds, f"{gangs} gangs of {self.workers} in {self.namespaces[0]} quiet")
 
     def _wait(
         self, what: str, found: Callable[[], dict[str, float]], gangs: Mapping[str, int], seconds: float
@@ -157,9 +158,11 @@ class Gangs:
     def _take(self, kind: str, pod: Object, now: float) -> None:
         metadata = pod["metadata"]
         labels = metadata.get("labels", {})
-        if self._labels.gang not in labels:
+        if self._labels.gang not in labels or metadata["namespace"] not in self.namespaces:
             return
-        attempt = Attempt(self.namespace, labels[self._labels.gang], int(labels.get(self._labels.attempt, 0)))
+        attempt = Attempt(
+            metadata["namespace"], labels[self._labels.gang], int(labels.get(self._labels.attempt, 0))
+        )
         runs = pod["status"].get("phase") == "Running" and "deletionTimestamp" not in metadata
         index = int(labels.get("batch.kubernetes.io/job-completion-index", 0))
         with self._changed:
