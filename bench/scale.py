@@ -24,6 +24,7 @@ JOBS = 1000
 SHARDS = 10_000
 WORKERS = 8
 TEAMS = 20
+"""Namespaces that the gangs are in."""
 SHARE = 10
 """One job in this many is hit at once."""
 NODES = 128
