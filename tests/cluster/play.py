@@ -283,6 +283,24 @@ def ready(api: Api) -> set[str]:
     }
 
 
+def quota(job: Job, pods: int) -> Callable[[int], None]:
+    """No more than so many pods in the job's namespace; returns what changes the number."""
+    path = f"/api/v1/namespaces/{job.namespace}/resourcequotas"
+    body = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "few"},
+        "spec": {"hard": {"pods": str(pods)}},
+    }
+    job.api.call("POST", path, body).expect("the quota")
+    job.wait("the quota counted", lambda: job.api.get(f"{path}/few").body["status"].get("hard"))
+
+    def change(wanted: int) -> None:
+        job.api.merge(f"{path}/few", {"spec": {"hard": {"pods": str(wanted)}}}).expect("another quota")
+
+    return change
+
+
 @contextlib.contextmanager
 def machines(api: Api, *made: Mapping[str, Any]) -> Iterator[None]:
     """These nodes and no others, for a while."""

@@ -350,6 +350,29 @@ def test_a_job_deleted_while_the_operator_is_down_takes_its_workers_along(
         assert api.get(job.batch_path).status == 404
 
 
+def test_a_worker_taken_by_force_while_nobody_led_and_others_were_still_to_be_made_is_a_reclaim(
+    job: play.Job, api: Api, operator: Operator
+) -> None:
+    """What lives on of it may write: it must not get a twin under the same attempt ID."""
+    few = play.quota(job, pods=1)
+    with play.machines(api, {"name": "half-1", "labels": play.SPOT}):
+        job.applied(play.manifest(workers=2))
+        made = job.wait("what was made in the status", lambda: job.status().get("createdIndexes"))
+        (name,) = job.pods()
+        operator.kill()
+        try:
+            job.vanish(name)
+        finally:
+            operator.start()
+        job.wait("the next attempt", lambda: job.status()["attempt"] == 2)
+        last = job.status()["attempts"][-1]
+        assert (str(last["index"]), last["reason"]) == (made, "PodVanished")
+        few(9)
+        job.wait_running(2, seconds=60)
+        assert (job.status()["reclaims"], job.status()["failures"]) == (1, 0)
+        assert "createdIndexes" not in job.status()
+
+
 def test_a_job_made_anew_while_the_operator_is_down_starts_anew(
     job: play.Job, api: Api, operator: Operator
 ) -> None:

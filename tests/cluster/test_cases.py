@@ -297,20 +297,12 @@ def rejected(job: play.Job) -> play.Object | None:
 
 
 def test_a_quota_waits_for_room_and_says_so(job: play.Job, api: Api) -> None:
-    quota = {
-        "apiVersion": "v1",
-        "kind": "ResourceQuota",
-        "metadata": {"name": "few"},
-        "spec": {"hard": {"pods": "1"}},
-    }
-    path = f"/api/v1/namespaces/{job.namespace}/resourcequotas"
-    api.call("POST", path, quota).expect("the quota")
-    job.wait("the quota counted", lambda: api.get(f"{path}/few").body["status"].get("hard"))
+    few = play.quota(job, pods=1)
     with play.machines(api, {"name": "quota-1", "labels": play.SPOT}):
         job.applied(play.manifest(workers=2))
         running = job.wait("a condition", lambda: refused(job))
         assert "exceeded quota" in running["message"]
-        api.merge(f"{path}/few", {"spec": {"hard": {"pods": "9"}}}).expect("the larger quota")
+        few(9)
         job.wait_running(1, seconds=60)
 
 

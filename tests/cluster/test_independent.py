@@ -165,10 +165,7 @@ def test_another_parallelism_is_taken_up_by_the_job_as_it_runs(job: play.Job, ap
 
 
 def test_a_quota_lets_as_many_run_as_have_room_and_says_so(job: play.Job, api: Api) -> None:
-    quota = {"kind": "ResourceQuota", "apiVersion": "v1", "metadata": {"name": "few"}}
-    path = f"/api/v1/namespaces/{job.namespace}/resourcequotas"
-    api.call("POST", path, {**quota, "spec": {"hard": {"pods": "2"}}}).expect("the quota")
-    job.wait("the quota counted", lambda: api.get(f"{path}/few").body["status"].get("hard"))
+    play.quota(job, pods=2)
     with play.machines(api, machine("quota")):
         job.applied(shards("quota", workers=6))
         job.wait("two running", lambda: len(live(job)) == 2)
