@@ -24,7 +24,7 @@ lock: ## resolve the dependencies anew into requirements/*.txt
 	$(PYTHON) -m venv build/uv && build/uv/bin/pip install --quiet uv
 	build/uv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" --extra operator --extra s3 pyproject.toml -o requirements/operator.txt
 	build/uv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" --group pyproject.toml:build -o requirements/build.txt
-	build/uv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" --extra operator --extra s3 --group dev pyproject.toml -o requirements/dev.txt
+	build/uv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" --extra operator --extra s3 --extra gcs --extra azure --group dev pyproject.toml -o requirements/dev.txt
 
 .PHONY: check
 check: venv ## lint, types, layers

@@ -4,12 +4,13 @@ SpottrainError
 ├── ConfigError            a setting is missing or makes no sense; the message says what to set
 ├── StoreError             the checkpoint store did not do what was asked
 │   ├── StoreUnavailable   no answer, a time-out or a 5xx: trying again later may help
-│   ├── StoreMissing       the bucket, or the directory that should hold the checkpoints, does not exist
+│   ├── StoreMissing       the bucket, or the directory that should hold the checkpoints, is not there
 │   └── StoreDenied        the credentials are refused, or do not allow this
 ├── CheckpointError        the store answered, and what it holds does not let training start
 │   ├── NoSuchStep         the step asked for is not in the lineage
 │   ├── AllBroken          there are checkpoints, and every one is damaged
-│   └── LineageBroken      the record of who resumed from what cannot be read
+│   ├── LineageBroken      the record of who resumed from what cannot be read
+│   └── NewerFormat        a later version of spottrain has written here, in a format that this one can't read
 ├── StaleAttempt           a newer attempt has taken over this URI; this process must write nothing more
 ├── NotReleased            the operator did not say within the time allowed that the last attempt has ended
 └── PeerLost               another rank is dead, or hangs
@@ -58,6 +59,10 @@ class AllBroken(CheckpointError):
 
 class LineageBroken(CheckpointError):
     """The record of who resumed from what cannot be read."""
+
+
+class NewerFormat(CheckpointError):
+    """A later version of spottrain has written here, in a format that this one can't read."""
 
 
 class StaleAttempt(SpottrainError):

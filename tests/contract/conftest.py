@@ -1,3 +1,23 @@
-from tests.contract.fixtures import aws_keys, bucket, proxy, s3_server
+from tests.contract.fixtures import (
+    aws_keys,
+    azure_server,
+    bucket,
+    front,
+    gcs_server,
+    place,
+    proxy,
+    s3_server,
+    service,
+)
 
-__all__ = ["aws_keys", "bucket", "proxy", "s3_server"]
+__all__ = [
+    "aws_keys",
+    "azure_server",
+    "bucket",
+    "front",
+    "gcs_server",
+    "place",
+    "proxy",
+    "s3_server",
+    "service",
+]

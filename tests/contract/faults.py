@@ -1,9 +1,10 @@
-"""An HTTP proxy that lets requests through to a real S3 server, or fails them as it is told."""
+"""An HTTP proxy that lets requests through to a real store, or fails them as it is told."""
 
 import http.client
+import json
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,22 +19,75 @@ class Request:
     target: str
 
     @property
+    def path(self) -> str:
+        return self.target.partition("?")[0]
+
+    @property
     def is_list(self) -> bool:
-        return self.method == "GET" and "list-type=2" in self.target
+        """In the words of S3, Azure and Google."""
+        words = "list-type=2" in self.target or "comp=list" in self.target or self.path.endswith("/o")
+        return self.method == "GET" and words
+
+    @property
+    def is_write(self) -> bool:
+        """Of an object's bytes: in the words of S3 and Azure, and of Google."""
+        return self.method == "PUT" or (self.method == "POST" and self.path.startswith("/upload/"))
 
     def is_put_of(self, pattern: str) -> bool:
-        return self.method == "PUT" and re.search(pattern, self.target.partition("?")[0]) is not None
+        return self.method == "PUT" and re.search(pattern, self.path) is not None
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Answer this instead of asking the server."""
+    """Answer this instead of asking the server; as S3 says it.
+
+    `more`: further elements of the document. `headers`: beside the type.
+    """
 
     status: int
     code: str
+    message: str = "told to fail"
+    more: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def all_headers(self) -> dict[str, str]:
+        return {"Content-Type": "application/xml", **self.headers}
 
     def body(self) -> bytes:
-        return f"<Error><Code>{self.code}</Code><Message>told to fail</Message></Error>".encode()
+        return f"<Error><Code>{self.code}</Code><Message>{self.message}</Message>{self.more}</Error>".encode()
+
+
+@dataclass(frozen=True)
+class GoogleAnswer(Answer):
+    """As Google's JSON API says it; `code` is the reason."""
+
+    def all_headers(self) -> dict[str, str]:
+        return {"Content-Type": "application/json; charset=UTF-8", **self.headers}
+
+    def body(self) -> bytes:
+        one = {"message": self.message, "domain": "global", "reason": self.code}
+        return json.dumps({"error": {"code": self.status, "message": self.message, "errors": [one]}}).encode()
+
+
+@dataclass(frozen=True)
+class AzureAnswer(Answer):
+    """As Azure's Blob service says it: the code stands in a header too."""
+
+    def all_headers(self) -> dict[str, str]:
+        return {**super().all_headers(), "x-ms-error-code": self.code, "x-ms-version": "2021-12-02"}
+
+
+@dataclass(frozen=True)
+class Verbatim(Answer):
+    """These bytes of JSON."""
+
+    data: bytes = b""
+
+    def all_headers(self) -> dict[str, str]:
+        return {"Content-Type": "application/json", **self.headers}
+
+    def body(self) -> bytes:
+        return self.data
 
 
 @dataclass(frozen=True)
@@ -78,7 +132,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self.close_connection = True
                 return
         if isinstance(fault, Answer):
-            self._answer(fault.status, {"Content-Type": "application/xml"}, fault.body())
+            self._answer(fault.status, fault.all_headers(), b"" if self.command == "HEAD" else fault.body())
             return
         status, headers, answer = self._ask(body)
         if isinstance(fault, LoseAnswer):

@@ -1,17 +1,59 @@
-"""Fixtures for whoever needs a real S3 server."""
+"""Fixtures for whoever needs a real store."""
 
 import secrets
 from collections.abc import Iterator
 
 import pytest
 
-from tests.contract import faults, gateway
+from tests.contract import azurite, faults, gateway, google, services
 
 
 @pytest.fixture(scope="session")
 def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[gateway.Gateway]:
     """A versitygw for the whole test run; each test makes its own bucket."""
     with gateway.serve(tmp_path_factory.mktemp("s3")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def gcs_server() -> Iterator[str]:
+    """A fake-gcs-server for the whole test run; each test makes its own bucket."""
+    with google.serve() as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def azure_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An azurite for the whole test run; each test makes its own container."""
+    with azurite.serve(tmp_path_factory.mktemp("azure")) as address:
+        yield address
+
+
+@pytest.fixture(params=["s3", "gcs", "azure"])
+def service(request: pytest.FixtureRequest) -> services.Service:
+    """Each of the object stores."""
+    return service_of(request, request.param)
+
+
+def service_of(request: pytest.FixtureRequest, name: str) -> services.Service:
+    """An object store by its name."""
+    if name == "s3":
+        return services.Amazon(request.getfixturevalue("s3_server"))
+    if name == "gcs":
+        return services.Google(request.getfixturevalue("gcs_server"))
+    return services.Azure(request.getfixturevalue("azure_server"))
+
+
+@pytest.fixture
+def place(service: services.Service) -> str:
+    """A fresh bucket or container of the service."""
+    return service.make_place()
+
+
+@pytest.fixture
+def front(service: services.Service) -> Iterator[faults.Proxy]:
+    """A proxy in front of the service that fails requests when told."""
+    with faults.proxied(service.endpoint) as running:
         yield running
 
 
@@ -25,7 +67,7 @@ def bucket(s3_server: gateway.Gateway) -> str:
 
 @pytest.fixture
 def proxy(s3_server: gateway.Gateway) -> Iterator[faults.Proxy]:
-    """A proxy in front of the server that fails requests when told."""
+    """A proxy in front of the S3 server that fails requests when told."""
     with faults.proxied(s3_server.endpoint) as running:
         yield running
 

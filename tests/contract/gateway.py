@@ -1,11 +1,6 @@
 """A real S3 server of the test's own: versitygw on a free port of this machine, its objects in a folder."""
 
-import os
 import socket
-import subprocess
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,10 +10,11 @@ from typing import Any
 import boto3
 
 from lab import build
-from spottrain.checkpoint import s3
+from spottrain.checkpoint.store import Limits
+from tests.contract import servers
 
 KEYS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "testtest", "AWS_REGION": "us-east-1"}
-QUICK = s3.Limits(connect=2.0, read=5.0, tries=2)
+QUICK = Limits(connect=2.0, read=5.0, tries=2)
 
 
 @dataclass(frozen=True)
@@ -52,36 +48,6 @@ def serve(folder: Path) -> Iterator[Gateway]:
     """Run the server while the block lasts."""
     address = f"127.0.0.1:{free_port()}"
     command = [build.build_one("versitygw"), "--port", address, "--quiet", "posix", folder]
-    env = {
-        **os.environ,
-        "ROOT_ACCESS_KEY": KEYS["AWS_ACCESS_KEY_ID"],
-        "ROOT_SECRET_KEY": KEYS["AWS_SECRET_ACCESS_KEY"],
-    }
-    with subprocess.Popen(
-        [str(word) for word in command], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as server:
-        try:
-            _wait_until_it_answers(f"http://{address}")
-            yield Gateway(f"http://{address}", folder)
-        finally:
-            server.terminate()
-            try:
-                server.wait(5)
-            except subprocess.TimeoutExpired:
-                server.kill()
-
-
-def _wait_until_it_answers(url: str) -> None:
-    deadline = time.monotonic() + 20
-    while True:
-        try:
-            urllib.request.urlopen(url, timeout=2).close()
-        except urllib.error.HTTPError as refused:
-            refused.close()
-            return
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
-        else:
-            return
+    env = {"ROOT_ACCESS_KEY": KEYS["AWS_ACCESS_KEY_ID"], "ROOT_SECRET_KEY": KEYS["AWS_SECRET_ACCESS_KEY"]}
+    with servers.running(command, f"http://{address}", env):
+        yield Gateway(f"http://{address}", folder)

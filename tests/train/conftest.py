@@ -4,10 +4,31 @@ from pathlib import Path
 import pytest
 
 from lab import torch_env
-from tests.contract.fixtures import aws_keys, bucket, proxy, s3_server
+from tests.contract.fixtures import (
+    aws_keys,
+    azure_server,
+    bucket,
+    gcs_server,
+    place,
+    proxy,
+    s3_server,
+    service,
+)
 from tests.train import processes
 
-__all__ = ["aws_keys", "bench", "bucket", "proxy", "s3_server", "torch_bench", "torch_path"]
+__all__ = [
+    "aws_keys",
+    "azure_server",
+    "bench",
+    "bucket",
+    "gcs_server",
+    "place",
+    "proxy",
+    "s3_server",
+    "service",
+    "torch_bench",
+    "torch_path",
+]
 
 
 @pytest.fixture

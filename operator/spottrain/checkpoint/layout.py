@@ -5,10 +5,16 @@
     steps/0000002000-<attemptID>-<nonce>/COMMIT.json   makes it exist
 
 Steps and claims are compared as numbers: the zeros are for people and may be outgrown.
+docs/checkpoint-format.md is the specification.
 """
 
 import re
 from dataclasses import dataclass
+
+from spottrain import errors
+
+FORMAT = 1
+"""The version of what is written, in each claim and each COMMIT. A reader refuses what is newer."""
 
 LINEAGE = "lineage/"
 STEPS = "steps/"
@@ -75,3 +81,15 @@ def rank_of(file: str) -> int:
     """The rank whose file this is, by its name within the save."""
     found = re.match(r"rank-(\d{5,})/", file)
     return int(found[1]) if found else 0
+
+
+def refuse_newer(found: object, what: str) -> None:
+    """Raise NewerFormat when `found`, the format of `what`, is one that only later versions know.
+
+    Damage is passed over; this must not be: an older checkpoint would be taken, and the newer work lost.
+    """
+    if isinstance(found, int) and found > FORMAT:
+        raise errors.NewerFormat(
+            f"{what} has format {found}, and this version of spottrain reads up to {FORMAT}: use the version "
+            "that wrote it or a later one, or another checkpoint.uri"
+        )

@@ -20,7 +20,6 @@ from spottrain import errors
 from spottrain.checkpoint import layout
 from spottrain.checkpoint.store import Store
 
-FORMAT = 1
 LATEST = "Latest"
 
 
@@ -54,7 +53,7 @@ class Record:
         parent = self.parent and {"seq": self.parent.seq, "step": self.parent.directory.name}
         return json.dumps(
             {
-                "format": FORMAT,
+                "format": layout.FORMAT,
                 "seq": self.seq,
                 "attemptID": self.attempt_id,
                 "jobUID": self.job_uid,
@@ -69,10 +68,10 @@ class Record:
 
 
 def decode(data: bytes, seq: int) -> Record:
-    """The record in these bytes; LineageBroken when they are not record number `seq`."""
+    """The record in these bytes; LineageBroken when they are not record number `seq`, or NewerFormat."""
     try:
         raw = json.loads(data)
-        record = _parse(raw)
+        record = _parse(raw, seq)
     except (ValueError, KeyError, TypeError) as error:
         raise errors.LineageBroken(f"{layout.record_key(seq)} cannot be read: {error!r}") from error
     if record.seq != seq:
@@ -80,9 +79,10 @@ def decode(data: bytes, seq: int) -> Record:
     return record
 
 
-def _parse(raw: Any) -> Record:
-    if raw["format"] != FORMAT:
-        raise ValueError(f"format {raw['format']}, this version reads {FORMAT}")
+def _parse(raw: Any, seq: int) -> Record:
+    layout.refuse_newer(raw["format"], layout.record_key(seq))
+    if raw["format"] != layout.FORMAT:
+        raise ValueError(f"format {raw['format']}")
     return Record(
         seq=int(raw["seq"]),
         attempt_id=str(raw["attemptID"]),
@@ -127,10 +127,18 @@ class Records:
         """Raise StaleAttempt, naming the newer claim, when there is one."""
         newest = max(self.numbers(), default=0)
         if newest > mine.seq:
-            raise stale(mine.attempt_id, self._read(newest))
+            raise self._taken_over(mine, newest)
         if newest < mine.seq:
             raise errors.LineageBroken(
                 f"{layout.record_key(mine.seq)}, our own claim, is gone from the store"
+            )
+
+    def _taken_over(self, mine: Record, newest: int) -> errors.StaleAttempt:
+        try:
+            return stale(mine.attempt_id, self._read(newest))
+        except errors.NewerFormat as error:
+            return errors.StaleAttempt(
+                f"claim {newest} has taken over ({error}); {mine.attempt_id} is stale and writes nothing more"
             )
 
     def _read(self, seq: int) -> Record:

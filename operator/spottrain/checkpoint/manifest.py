@@ -8,8 +8,6 @@ from typing import Any
 
 from spottrain.checkpoint import layout
 
-FORMAT = 1
-
 
 @dataclass(frozen=True)
 class File:
@@ -55,15 +53,19 @@ class Commit:
 
     def encode(self) -> bytes:
         """The bytes of COMMIT.json."""
-        return json.dumps({"format": FORMAT, **asdict(self)}, indent=1, sort_keys=True).encode()
+        return json.dumps({"format": layout.FORMAT, **asdict(self)}, indent=1, sort_keys=True).encode()
 
 
 def decode(data: bytes, directory: layout.StepDir) -> Commit | str:
-    """The commit in these bytes, or a sentence that says why they are none for this directory."""
+    """The commit in these bytes, or a sentence that says why they are none for this directory.
+
+    Raises NewerFormat when a later version of spottrain wrote them.
+    """
     try:
         raw = json.loads(data)
-        if raw["format"] != FORMAT:
-            return f"its COMMIT.json has format {raw['format']}, this version reads {FORMAT}"
+        layout.refuse_newer(raw["format"], directory.commit_key)
+        if raw["format"] != layout.FORMAT:
+            return f"its COMMIT.json has format {raw['format']}, which never was"
         commit = _parse(raw)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         return f"its COMMIT.json cannot be read ({type(error).__name__}: {error})"

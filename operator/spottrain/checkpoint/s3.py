@@ -8,22 +8,38 @@ import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from spottrain import errors
-from spottrain.checkpoint.store import Entry, Put
+from spottrain.checkpoint.store import Entry, Limits, Put
 
+_RIGHTS = (
+    "the credentials need s3:ListBucket on the bucket, "
+    "and s3:GetObject, s3:PutObject and s3:DeleteObject below it"
+)
+_EXPIRED = "the credentials have expired: renew them, or give the pod an identity, which renews its own"
+_CLOCK = "the clock of this machine is wrong by more than 15 minutes: see that it is set (NTP)"
+# Refusals, and what to do: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
 _DENIED = {
-    "403",
-    "AccessDenied",
-    "AllAccessDisabled",
-    "ExpiredToken",
-    "Forbidden",
-    "InvalidAccessKeyId",
-    "InvalidToken",
-    "SignatureDoesNotMatch",
+    "403": _RIGHTS,
+    "AccessDenied": _RIGHTS,
+    "AllAccessDisabled": "the bucket is closed to everyone",
+    "ExpiredToken": _EXPIRED,
+    "Forbidden": _RIGHTS,
+    "InvalidAccessKeyId": "the store does not know AWS_ACCESS_KEY_ID: correct it",
+    "InvalidToken": "AWS_SESSION_TOKEN does not go with the key: renew all three together",
+    "RequestExpired": _CLOCK,
+    "RequestTimeTooSkewed": _CLOCK,
+    "SignatureDoesNotMatch": "AWS_SECRET_ACCESS_KEY does not go with AWS_ACCESS_KEY_ID: correct it",
+    "TokenRefreshRequired": _EXPIRED,
+    "XAdminUserNotFound": "the store does not know AWS_ACCESS_KEY_ID: correct it",  # versitygw's word
+}
+_OTHER_REGION = {
+    "301",
+    "AuthorizationHeaderMalformed",
+    "IllegalLocationConstraintException",
+    "PermanentRedirect",
 }
 _NOT_FOUND = {"404", "NoSuchKey", "NotFound"}
 _EXISTS = {"412", "PreconditionFailed"}
@@ -31,15 +47,6 @@ _EXISTS = {"412", "PreconditionFailed"}
 _CONFLICT = {"409", "ConditionalRequestConflict"}
 _CONFLICT_TRIES = 8
 _DELETE_BATCH = 1000
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How long an answer may take: seconds to connect, seconds of silence; and how often to ask."""
-
-    connect: float = 5.0
-    read: float = 30.0
-    tries: int = 4
 
 
 class S3Store:
@@ -169,7 +176,11 @@ class S3Store:
         code, text = _code(error), f"{self.uri}: cannot {what}: {error}"
         if code == "NoSuchBucket":
             return errors.StoreMissing(f"{text}; create the bucket {self._bucket} or correct checkpoint.uri")
-        return errors.StoreDenied(text) if code in _DENIED else errors.StoreUnavailable(text)
+        if code in _OTHER_REGION:
+            return errors.StoreMissing(f"{text}; set checkpoint.region to {_region(error)}")
+        if code in _DENIED:
+            return errors.StoreDenied(f"{text}; {_DENIED[code]}")
+        return errors.StoreUnavailable(text)
 
 
 def _client(endpoint: str, region: str, limits: Limits) -> Any:
@@ -200,6 +211,13 @@ def _client(endpoint: str, region: str, limits: Limits) -> Any:
 
 def _code(error: Any) -> str:
     return str(error.response.get("Error", {}).get("Code", ""))
+
+
+def _region(error: Any) -> str:
+    """The bucket's region, where the answer names it."""
+    headers = error.response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
+    named = error.response.get("Error", {}).get("Region") or headers.get("x-amz-bucket-region")
+    return str(named or "that of the bucket")
 
 
 def _raise_first(uri: str, refused: Sequence[Any]) -> None:

@@ -29,6 +29,15 @@ class Entry:
     size: int
 
 
+@dataclass(frozen=True)
+class Limits:
+    """How long an answer may take: seconds to connect, seconds of silence; and how often to ask."""
+
+    connect: float = 5.0
+    read: float = 30.0
+    tries: int = 4
+
+
 class Store(Protocol):
     """A flat key-value store bound to one checkpoint URI. Methods may be called from several threads."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from spottrain import errors
-from spottrain.checkpoint import claim, layout, lineage, location, s3
+from spottrain.checkpoint import claim, layout, lineage, location, store
 
 AUTO = "auto"
 DEFAULT_KEEP = 3
@@ -126,7 +126,7 @@ def _location(source: _Source, arguments: Arguments) -> location.Location:
     if not uri:
         raise errors.ConfigError(
             "where should checkpoints go? Set SPOTTRAIN_CHECKPOINT_URI, or call "
-            "spottrain.session(uri='s3://bucket/prefix') or session(uri='file:///directory')"
+            "spottrain.session(uri='s3://bucket/prefix'), or gs://, az://, file:///directory"
         )
     if source.independent and not source.env.get("SPOTTRAIN_CHECKPOINT_URI"):
         # Every index runs the same program, and none may read what another has written. What the object
@@ -137,10 +137,10 @@ def _location(source: _Source, arguments: Arguments) -> location.Location:
         folders=2 if source.independent else 1,  # the job's, and the index's below it
         endpoint=source.text("SPOTTRAIN_CHECKPOINT_ENDPOINT", arguments.endpoint),
         region=source.text("SPOTTRAIN_CHECKPOINT_REGION", arguments.region),
-        limits=s3.Limits(
-            connect=source.number("SPOTTRAIN_STORE_CONNECT_SECONDS", None, s3.Limits.connect, least=0.1),
-            read=source.number("SPOTTRAIN_STORE_READ_SECONDS", None, s3.Limits.read, least=0.1),
-            tries=int(source.number("SPOTTRAIN_STORE_TRIES", None, s3.Limits.tries, least=1)),
+        limits=store.Limits(
+            connect=source.number("SPOTTRAIN_STORE_CONNECT_SECONDS", None, store.Limits.connect, least=0.1),
+            read=source.number("SPOTTRAIN_STORE_READ_SECONDS", None, store.Limits.read, least=0.1),
+            tries=int(source.number("SPOTTRAIN_STORE_TRIES", None, store.Limits.tries, least=1)),
         ),
     )
 

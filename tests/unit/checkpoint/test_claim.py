@@ -1,5 +1,7 @@
 """Where an attempt starts, and what it may take."""
 
+import json
+
 import pytest
 
 from spottrain import errors
@@ -205,6 +207,33 @@ def test_a_record_that_cannot_be_read_stops_the_start(store: MemoryStore, data: 
     store.put_if_absent("lineage/000001.json", data)
     with pytest.raises(errors.LineageBroken, match=r"lineage/000001\.json"):
         start(store, "b")
+
+
+def newer(data: bytes) -> bytes:
+    return json.dumps({**json.loads(data), "format": layout.FORMAT + 1, "unheard": "of"}).encode()
+
+
+def test_a_claim_of_a_later_version_stops_the_start(store: MemoryStore):
+    save(store, start(store, "a").record, 60)
+    store.put_if_absent("lineage/000002.json", newer(lineage.Record(2, "x").encode()))
+    with pytest.raises(errors.NewerFormat, match=r"lineage/000002\.json has format 2, .* reads up to 1"):
+        start(store, "b", fresh_when_broken=True)
+
+
+def test_a_commit_of_a_later_version_stops_the_start_rather_than_lose_its_work(store: MemoryStore):
+    a = start(store, "a").record
+    save(store, a, 60)
+    commit = upload(store, a, 70)
+    store.put_if_absent(commit.directory.commit_key, newer(commit.encode()))
+    with pytest.raises(errors.NewerFormat, match=r"COMMIT\.json has format 2, .*the version that wrote it"):
+        start(store, "b", fresh_when_broken=True)
+
+
+def test_a_writer_that_a_later_version_took_over_from_is_stale(store: MemoryStore):
+    a = start(store, "a").record
+    store.put_if_absent("lineage/000002.json", newer(lineage.Record(2, "x").encode()))
+    with pytest.raises(errors.StaleAttempt, match=r"claim 2 has taken over .*a is stale"):
+        save(store, a, 60)
 
 
 def test_a_lost_ancestor_stops_the_start(store: MemoryStore):

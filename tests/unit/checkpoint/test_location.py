@@ -15,6 +15,8 @@ def opened(uri: str) -> str:
 def test_uris_this_version_knows():
     assert opened("s3://bucket/team/run/") == "s3://bucket/team/run"
     assert opened("s3://bucket") == "s3://bucket"
+    assert opened("gs://bucket/team/run/") == "gs://bucket/team/run"
+    assert opened("gs://bucket") == "gs://bucket"
     assert opened("file:///shared/run%201") == "file:///shared/run%201"
     assert opened("/shared/run") == Path("/shared/run").as_uri()
 
@@ -22,11 +24,11 @@ def test_uris_this_version_knows():
 @pytest.mark.parametrize(
     ("uri", "why"),
     [
-        ("gs://bucket/run", "Google Cloud Storage is not in this version; use s3://"),
-        ("az://container/run", "Azure Blob Storage is not in this version; use s3://"),
         ("s3:///run", "the bucket is missing: write s3://bucket/prefix"),
+        ("gs:///run", "the bucket is missing: write gs://bucket/prefix"),
+        ("az:///run", "the container is missing: write az://container/prefix"),
         ("file://shared/run", "write file:///directory, with three slashes"),
-        ("run", "is no checkpoint URI: write s3://bucket/prefix or file:///directory"),
+        ("run", "is no checkpoint URI: write s3://bucket/prefix, gs://bucket/prefix, az://"),
         ("", "is no checkpoint URI"),
         ("http://bucket/run", "is no checkpoint URI"),
     ],
@@ -36,10 +38,11 @@ def test_other_uris_are_refused_with_what_to_write(uri: str, why: str):
         opened(uri)
 
 
-def test_importing_the_package_loads_neither_boto3_nor_the_operator():
+def test_importing_the_package_loads_no_library_of_a_store_and_not_the_operator():
     program = (
         "import sys, spottrain; spottrain.session; "
-        "print([m for m in ('boto3', 'torch', 'numpy', 'kubernetes', 'kopf', 'aiohttp') if m in sys.modules])"
+        "names = ('boto3', 'google.cloud.storage', 'azure.storage', 'torch', 'numpy', 'kubernetes', 'kopf'); "
+        "print([m for m in (*names, 'aiohttp') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from spottrain import errors
 from spottrain.checkpoint import manifest
 from spottrain.checkpoint.layout import StepDir
 from spottrain.checkpoint.manifest import Commit, File, Writer
@@ -42,7 +43,8 @@ def test_a_commit_in_another_directory_than_its_own_does_not_count():
         (b"{", "cannot be read"),
         (b"[]", "cannot be read"),
         (b"\xff\xfe", "cannot be read"),
-        (changed(format=2), "has format 2, this version reads 1"),
+        (changed(format=0), "has format 0, which never was"),
+        (changed(format="2"), "has format 2, which never was"),
         (changed(files=None), "cannot be read"),
         (changed(writer={}), "cannot be read"),
         (changed(files=[{"name": "../../etc/passwd", "size": 1, "sha256": ""}]), "leaves the directory"),
@@ -53,6 +55,12 @@ def test_a_damaged_commit_is_a_reason_not_an_exception(data: bytes, why: str):
     found = manifest.decode(data, COMMIT.directory)
     assert isinstance(found, str)
     assert why in found
+
+
+def test_a_commit_of_a_later_version_is_refused_not_skipped():
+    why = r"steps/0000000007-aa-0f/COMMIT\.json has format 2, .* reads up to 1: use the version that wrote it"
+    with pytest.raises(errors.NewerFormat, match=why):
+        manifest.decode(changed(format=2), COMMIT.directory)
 
 
 def test_a_rank_needs_rank_zeros_files_and_its_own():
