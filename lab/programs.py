@@ -91,6 +91,7 @@ _COREDNS = "github.com/coredns/coredns"
 _KWOK = "sigs.k8s.io/kwok"
 _VERSITYGW = "github.com/versity/versitygw"
 _JOBSET = "sigs.k8s.io/jobset"
+_FAKEGCS = "github.com/fsouza/fake-gcs-server"
 
 # In this order: the first is by far the longest and what it compiles serves the next five.
 PROGRAMS = (
@@ -109,4 +110,7 @@ PROGRAMS = (
 )
 
 # Not part of a lab: built when something asks for one of them.
-OTHERS = (Program("jobset", "jobset", _JOBSET, _JOBSET),)
+OTHERS = (
+    Program("jobset", "jobset", _JOBSET, _JOBSET),
+    Program("fake-gcs-server", "fake-gcs-server", _FAKEGCS, _FAKEGCS),
+)

@@ -57,15 +57,20 @@ NAMES_FOR_NOBODY = (
 )
 MODE_CHANGED = "spec.mode can't be changed: delete the job and create it anew with the other mode"
 NOT_ABSOLUTE = (
-    "spec.checkpoint.uri must be absolute, so that it outlives the pod: s3://bucket/prefix, or "
-    "file:///path on a shared volume; a relative or local path is lost with its pod"
-)
-NOT_YET = (
-    "spec.checkpoint.uri: gs:// and az:// are not supported in this version: use s3://bucket/prefix, or"
-    " file:///path on a shared volume"
+    "spec.checkpoint.uri must be absolute, so that it outlives the pod: s3://bucket/prefix, "
+    "gs://bucket/prefix, az://container/prefix, or file:///path on a shared volume; a relative or local path "
+    "is lost with its pod"
 )
 BUCKET_FORM = (
     "spec.checkpoint.uri must read s3://bucket/prefix: a bucket in lower-case letters, digits, '.' and "
+    "'-', and a prefix without spaces, '?', '#' or empty parts"
+)
+GCS_FORM = (
+    "spec.checkpoint.uri must read gs://bucket/prefix: a bucket in lower-case letters, digits, '.', '_' and "
+    "'-', and a prefix without spaces, '?', '#' or empty parts"
+)
+AZURE_FORM = (
+    "spec.checkpoint.uri must read az://container/prefix: a container in lower-case letters, digits and "
     "'-', and a prefix without spaces, '?', '#' or empty parts"
 )
 FILE_FORM = (
@@ -92,7 +97,7 @@ DURATION = "must be a duration: numbers with a unit (ms, s, m, h or d), for exam
 INTERVAL = "must be auto or a duration: numbers with a unit (ms, s, m, h or d), for example 90s, 10m or 1h30m"
 ENDPOINT = (
     "spec.checkpoint.endpoint must be the URL of a store without a path, for example "
-    "http://minio.minio:9000, or be left out for AWS"
+    "http://minio.minio:9000, or be left out for the cloud's own"
 )
 NO_CONTAINERS = "spec.template.spec.containers is empty: name at least the container that trains"
 RESTART_POLICY = (

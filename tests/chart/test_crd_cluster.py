@@ -137,8 +137,12 @@ REFUSED: cabc.Mapping[str, tuple[dict[str, Any], str, str]] = {
     ),
     "bare path": (job(checkpoint={"uri": "/tmp/ck"}), "spec.checkpoint.uri", sentences.NOT_ABSOLUTE),
     "other scheme": (job(checkpoint={"uri": "ftp://a/b"}), "spec.checkpoint.uri", sentences.NOT_ABSOLUTE),
-    "GCS": (job(checkpoint={"uri": "gs://a/b"}), "spec.checkpoint.uri", sentences.NOT_YET),
-    "Azure": (job(checkpoint={"uri": "az://a/b"}), "spec.checkpoint.uri", sentences.NOT_YET),
+    "no bucket of Google's": (job(checkpoint={"uri": "gs:///x"}), "spec.checkpoint.uri", sentences.GCS_FORM),
+    "dots in a container's name": (
+        job(checkpoint={"uri": "az://a.b/x"}),
+        "spec.checkpoint.uri",
+        sentences.AZURE_FORM,
+    ),
     "no bucket": (job(checkpoint={"uri": "s3://"}), "spec.checkpoint.uri", sentences.BUCKET_FORM),
     "bucket in capitals": (
         job(checkpoint={"uri": "s3://Bucket/x"}),
@@ -241,6 +245,8 @@ def test_a_mode_of_a_later_version_is_refused_with_the_choices(server: api.Api) 
         job(spot={"onDemandFloor": 4}),
         job(spot={"onDemandFloor": "100%"}),
         job(checkpoint={"uri": "s3://bucket"}),
+        job(checkpoint={"uri": "gs://my_bucket.example/team/run"}),
+        job(checkpoint={"uri": "az://ck-1/tr", "endpoint": "https://account.blob.core.windows.net"}),
         job(checkpoint={"uri": "s3://ck/tr", "restore": "Step", "step": 7}),
         job(spot={"window": "1h30m", "gracePeriod": "1.5h"}, ttlAfterFinished="2d"),
         job(pod={"restartPolicy": "Never"}),

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.contract import azurite, faults, gateway, services
+from tests.contract import azurite, faults, gateway, google, services
 
 
 @pytest.fixture(scope="session")
@@ -16,13 +16,20 @@ def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[gateway.Gate
 
 
 @pytest.fixture(scope="session")
+def gcs_server() -> Iterator[str]:
+    """A fake-gcs-server for the whole test run; each test makes its own bucket."""
+    with google.serve() as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
 def azure_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """An azurite for the whole test run; each test makes its own container."""
     with azurite.serve(tmp_path_factory.mktemp("azure")) as address:
         yield address
 
 
-@pytest.fixture(params=["s3", "azure"])
+@pytest.fixture(params=["s3", "gcs", "azure"])
 def service(request: pytest.FixtureRequest) -> services.Service:
     """Each of the object stores."""
     return service_of(request, request.param)
@@ -32,6 +39,8 @@ def service_of(request: pytest.FixtureRequest, name: str) -> services.Service:
     """An object store by its name."""
     if name == "s3":
         return services.Amazon(request.getfixturevalue("s3_server"))
+    if name == "gcs":
+        return services.Google(request.getfixturevalue("gcs_server"))
     return services.Azure(request.getfixturevalue("azure_server"))
 
 

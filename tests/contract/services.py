@@ -4,9 +4,9 @@ import secrets
 from dataclasses import dataclass
 from typing import Protocol
 
-from spottrain.checkpoint import azure, s3
+from spottrain.checkpoint import azure, gcs, s3
 from spottrain.checkpoint.store import Limits, Store
-from tests.contract import azurite, faults, gateway
+from tests.contract import azurite, faults, gateway, google
 
 
 class Service(Protocol):
@@ -66,6 +66,29 @@ class Amazon:
 
     def refusal(self, status: int, code: str) -> faults.Answer:
         return faults.Answer(status, code)
+
+
+@dataclass(frozen=True)
+class Google:
+    endpoint: str
+    scheme: str = "gs"
+    word: str = "bucket"
+
+    def make_place(self) -> str:
+        name = _fresh_name()
+        google.make_bucket(self.endpoint, name)
+        return name
+
+    def open(
+        self, place: str, prefix: str = "run", *, endpoint: str = "", limits: Limits = gateway.QUICK
+    ) -> Store:
+        return gcs.GCSStore(place, prefix, endpoint=endpoint or self.endpoint, limits=limits)
+
+    def env(self, endpoint: str = "") -> dict[str, str]:
+        return {"SPOTTRAIN_CHECKPOINT_ENDPOINT": endpoint or self.endpoint}
+
+    def refusal(self, status: int, code: str) -> faults.Answer:
+        return faults.GoogleAnswer(status, code)
 
 
 @dataclass(frozen=True)

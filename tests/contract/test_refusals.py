@@ -5,12 +5,15 @@ Where the real server can be made to refuse, it does; else it is answered for, i
 
 import dataclasses
 import datetime as dt
+import json
+import subprocess
+from pathlib import Path
 
 import pytest
 from azure.storage.blob import AccountSasPermissions, ResourceTypes, generate_account_sas
 
 from spottrain import errors
-from spottrain.checkpoint import azure, s3
+from spottrain.checkpoint import azure, gcs, s3
 from spottrain.checkpoint.store import Store
 from tests.contract import azurite, faults, gateway, services
 
@@ -50,6 +53,14 @@ S3 = {
     ),
     "busy": (faults.Answer(503, "SlowDown"), errors.StoreUnavailable, "SlowDown"),
 }
+GOOGLE = {
+    "no rights": (
+        faults.GoogleAnswer(403, "forbidden", "x does not have storage.objects.list access"),
+        errors.StoreDenied,
+        "list access; give the pod's service account the role Storage Object User",
+    ),
+    "busy": (faults.GoogleAnswer(503, "backendError"), errors.StoreUnavailable, "503"),
+}
 AZURE = {
     "no rights": (
         faults.AzureAnswer(403, "AuthorizationPermissionMismatch"),
@@ -78,7 +89,7 @@ AZURE = {
 }
 CASES = [
     pytest.param(name, *case, id=f"{name}: {what}")
-    for name, table in (("s3", S3), ("azure", AZURE))
+    for name, table in (("s3", S3), ("gcs", GOOGLE), ("azure", AZURE))
     for what, case in table.items()
 ]
 
@@ -87,6 +98,8 @@ def at(name: str, endpoint: str) -> Store:
     """A store at an address where nobody needs to be."""
     if name == "s3":
         return s3.S3Store("place", "run", endpoint=endpoint, limits=gateway.QUICK)
+    if name == "gcs":
+        return gcs.GCSStore("place", "run", endpoint=endpoint, limits=gateway.QUICK)
     return azure.AzureStore("place", "run", opened_by=azurite.account(endpoint), limits=gateway.QUICK)
 
 
@@ -128,6 +141,55 @@ def test_s3_no_keys_are_denied_with_what_to_set(
     store = services.Amazon(s3_server).open(bucket)
     with pytest.raises(errors.StoreDenied, match="set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"):
         store.list("")
+
+
+def test_gcs_no_credentials_are_denied_with_what_to_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("NO_GCE_CHECK", "true")
+    monkeypatch.setenv("CLOUDSDK_CONFIG", str(tmp_path))
+    monkeypatch.delenv("GOOGLE_APPLICATION_CREDENTIALS", raising=False)
+    store = at("gcs", "https://127.0.0.1:9")
+    with pytest.raises(errors.StoreDenied, match="set GOOGLE_APPLICATION_CREDENTIALS to a key file"):
+        store.list("")
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "todo"),
+    [
+        (
+            {"error": "invalid_grant", "error_description": "Invalid JWT: Token must be a short-lived token"},
+            errors.StoreDenied,
+            "Token must be a short-lived token.*renew them, and see that the clock is set",
+        ),
+        ({"error": "internal_failure"}, errors.StoreUnavailable, "internal_failure"),
+    ],
+    ids=["refused", "not now"],
+)
+def test_gcs_a_key_that_gives_no_token(
+    answer: dict[str, str],
+    kind: type[errors.StoreError],
+    todo: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+):
+    with faults.proxied("http://127.0.0.1:9") as tokens:
+        tokens.rule = lambda _: faults.Verbatim(400, "", data=json.dumps(answer).encode())
+        key = {
+            "type": "service_account",
+            "client_email": "trainer@project.invalid",
+            "token_uri": f"{tokens.endpoint}/token",
+            "private_key": made_key(),
+            "private_key_id": "1",
+        }
+        (tmp_path / "key.json").write_text(json.dumps(key))
+        monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "key.json"))
+        with pytest.raises(errors.StoreError, match=f"cannot list(.|\n)*{todo}") as caught:
+            at("gcs", "https://127.0.0.1:9").list("")
+    assert type(caught.value) is kind
+
+
+def made_key() -> str:
+    command = ["openssl", "genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"]
+    return subprocess.run(command, capture_output=True, check=True, text=True).stdout
 
 
 def test_azure_a_wrong_key_is_denied(azure_server: str):

@@ -15,7 +15,7 @@ from tests.contract import fixtures
 from tests.contract.memory import MemoryStore
 
 
-@pytest.fixture(params=["memory", "files", "s3", "azure"])
+@pytest.fixture(params=["memory", "files", "s3", "gcs", "azure"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     if request.param == "memory":
         return MemoryStore()

@@ -195,9 +195,10 @@ def _floor(raw: Any, workers: int, mode: Mode) -> int:
 def _checkpoint(raw: cabc.Mapping[str, Any], mode: Mode) -> Checkpoint:
     uri = raw.get("uri", "")
     left_out = mode is Mode.INDEPENDENT and not uri
-    if not left_out and not uri.startswith(("s3://", "file:///")):
+    if not left_out and not uri.startswith(("s3://", "gs://", "az://", "file:///")):
         raise InvalidSpecError(
-            "spec.checkpoint.uri: write s3://bucket/prefix, or file:///path on a volume all workers share"
+            "spec.checkpoint.uri: write s3://bucket/prefix, gs://bucket/prefix, az://container/prefix, or "
+            "file:///path on a volume all workers share"
         )
     interval = raw.get("interval", "auto")
     return Checkpoint(

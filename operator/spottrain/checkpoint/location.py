@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from spottrain import errors
-from spottrain.checkpoint import azure, files, s3
+from spottrain.checkpoint import azure, files, gcs, s3
 from spottrain.checkpoint.store import Limits, Store
 
-_FORMS = "s3://bucket/prefix, az://container/prefix or file:///directory"
+_FORMS = "s3://bucket/prefix, gs://bucket/prefix, az://container/prefix or file:///directory"
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,6 @@ def open_store(location: Location) -> Store:
         return files.FilesStore(Path(location.uri), location.folders)
     parts = urllib.parse.urlsplit(location.uri)
     opener = _OPENERS.get(parts.scheme)
-    if parts.scheme == "gs":
-        raise errors.ConfigError(f"{location.uri}: Google Cloud Storage is not in this version; use {_FORMS}")
     if opener is None:
         raise errors.ConfigError(f"{location.uri!r} is no checkpoint URI: write {_FORMS}")
     return opener(location, parts)
@@ -56,6 +54,11 @@ def _s3(location: Location, parts: urllib.parse.SplitResult) -> Store:
     )
 
 
+def _gcs(location: Location, parts: urllib.parse.SplitResult) -> Store:
+    bucket, prefix = _place(location, parts, "bucket")
+    return gcs.GCSStore(bucket, prefix, endpoint=location.endpoint, limits=location.limits)
+
+
 def _azure(location: Location, parts: urllib.parse.SplitResult) -> Store:
     container, prefix = _place(location, parts, "container")
     account = azure.account(os.environ, location.endpoint)
@@ -70,6 +73,7 @@ def _files(location: Location, parts: urllib.parse.SplitResult) -> Store:
 
 _OPENERS: dict[str, Callable[[Location, urllib.parse.SplitResult], Store]] = {
     "s3": _s3,
+    "gs": _gcs,
     "az": _azure,
     "file": _files,
 }

@@ -375,10 +375,10 @@ def session(  # noqa: PLR0913 - all by keyword, each with a default
 ) -> Run:
     """A run, for a `with` block in the main thread; torch.distributed, if used, is to be initialised before.
 
-    `uri`: where checkpoints go, s3://bucket/prefix or file:///directory; `endpoint`, `region`: for stores
-    that speak S3; `keep`: how many checkpoints; `interval`: seconds between saves or "auto"; `restore`:
-    "Latest", "Fresh" or a step's number; `on_broken`: "Stop" or "StartFresh", when every checkpoint is
-    damaged.
+    `uri`: where checkpoints go, s3://bucket/prefix, gs://bucket/prefix, az://container/prefix or
+    file:///directory; `endpoint`, `region`: where they aren't the cloud's own; `keep`: how many checkpoints;
+    `interval`: seconds between saves or "auto"; `restore`: "Latest", "Fresh" or a step's number; `on_broken`:
+    "Stop" or "StartFresh", when every checkpoint is damaged.
 
     In a SpotTrainingJob the object's settings count, and these fill what it leaves open. ConfigError,
     with what to set, when something is missing.

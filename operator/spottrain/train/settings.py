@@ -126,7 +126,7 @@ def _location(source: _Source, arguments: Arguments) -> location.Location:
     if not uri:
         raise errors.ConfigError(
             "where should checkpoints go? Set SPOTTRAIN_CHECKPOINT_URI, or call "
-            "spottrain.session(uri='s3://bucket/prefix'), or az://, file:///directory"
+            "spottrain.session(uri='s3://bucket/prefix'), or gs://, az://, file:///directory"
         )
     if source.independent and not source.env.get("SPOTTRAIN_CHECKPOINT_URI"):
         # Every index runs the same program, and none may read what another has written. What the object

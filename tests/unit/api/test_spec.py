@@ -47,7 +47,7 @@ def test_a_floor_in_percent_is_rounded_up(text: object, floor: int) -> None:
             'spec.spot.window: "2" is not a duration; write it like 90s, 15m, 1h30m or 2d',
         ),
         ({"spot": {"spread": "far"}}, "spec.spot.spread: write zone, pack or none"),
-        ({"checkpoint": {"uri": "./ck"}}, "spec.checkpoint.uri: write s3://bucket/prefix, or file:///path"),
+        ({"checkpoint": {"uri": "./ck"}}, "spec.checkpoint.uri: write s3://bucket/prefix, gs://"),
         ({"maxFailures": -1}, "spec.maxFailures: write a whole number of at least 0"),
         ({"maxFailures": True}, "spec.maxFailures: write a whole number of at least 0"),
     ],

@@ -15,6 +15,8 @@ def opened(uri: str) -> str:
 def test_uris_this_version_knows():
     assert opened("s3://bucket/team/run/") == "s3://bucket/team/run"
     assert opened("s3://bucket") == "s3://bucket"
+    assert opened("gs://bucket/team/run/") == "gs://bucket/team/run"
+    assert opened("gs://bucket") == "gs://bucket"
     assert opened("file:///shared/run%201") == "file:///shared/run%201"
     assert opened("/shared/run") == Path("/shared/run").as_uri()
 
@@ -23,10 +25,10 @@ def test_uris_this_version_knows():
     ("uri", "why"),
     [
         ("s3:///run", "the bucket is missing: write s3://bucket/prefix"),
-        ("gs://bucket/run", "Google Cloud Storage is not in this version; use s3://"),
+        ("gs:///run", "the bucket is missing: write gs://bucket/prefix"),
         ("az:///run", "the container is missing: write az://container/prefix"),
         ("file://shared/run", "write file:///directory, with three slashes"),
-        ("run", "is no checkpoint URI: write s3://bucket/prefix, az://"),
+        ("run", "is no checkpoint URI: write s3://bucket/prefix, gs://bucket/prefix, az://"),
         ("", "is no checkpoint URI"),
         ("http://bucket/run", "is no checkpoint URI"),
     ],
