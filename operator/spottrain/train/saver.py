@@ -96,7 +96,7 @@ class Saver:
         self._abandoned = threading.Event()
         self._hurried = False
         self.left_behind = False
-        """An abandoned upload may still be at it: Python's own farewell would wait for the store's threads."""
+        """An abandoned upload may still run, and Python's own farewell would wait for its threads."""
         self._begun = 0.0
 
     @property
