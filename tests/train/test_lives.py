@@ -165,7 +165,7 @@ def test_the_last_word_says_what_happened(bench: processes.Bench, tmp_path: Path
     said = json.loads(log.read_text())
     assert said.pop("saveSeconds") > said.pop("blockedSeconds") >= 0
     assert said == {
-        "fitsGrace": None,
+        "fitsGrace": True,
         "spottrain": 1,
         "state": "preempted",
         "step": last,
