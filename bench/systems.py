@@ -59,8 +59,10 @@ class Spottrain:
         self.stop(lab)
         port = self._port(lab)
         code = "from spottrain.controller.main import main; main()"
+        # Nobody answers at the addresses of kwok's pods.
+        flags = ("--http-port", str(port), "--log-level", "WARNING", "--progress-seconds", "0")
         process.spawn(
-            [sys.executable, "-c", code, "--http-port", str(port), "--log-level", "WARNING"],
+            [sys.executable, "-c", code, *flags],
             log=log,
             pid_file=self.pid_file(lab),
             env={**lab.env(), "PYTHONPATH": str(ROOT / "operator")},

@@ -25,6 +25,8 @@ STATUS = status.Status(
     failures=1,
     workers=status.Workers(desired=4, running=3, on_demand=1, spot=2, succeeded=1, indexes=9),
     step=1200,
+    progress=status.Progress(total=5000, per_second=3.125, time=NOON),
+    checkpoint=status.Checkpoint(step=1190, time=NOON, save_seconds=12.5),
     last_reclaim=status.Reclaim(
         time=NOON,
         cause="EvictionByEvictionAPI",

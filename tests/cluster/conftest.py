@@ -74,6 +74,7 @@ class Operator:
             f"--http-port={self._port}",
             f"--node-loss-seconds={NODE_LOSS}",
             "--settlement-seconds=5",
+            "--progress-seconds=0",  # nobody answers at the addresses of kwok's pods
         ]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(command, env=self._environment, stdout=log, stderr=log, cwd=ROOT)

@@ -163,8 +163,9 @@ def test_the_last_word_says_what_happened(bench: processes.Bench, tmp_path: Path
     assert program.wait() == 75
     last = program.steps()[-1]
     said = json.loads(log.read_text())
-    assert said.pop("saveSeconds") > 0
+    assert said.pop("saveSeconds") > said.pop("blockedSeconds") >= 0
     assert said == {
+        "fitsGrace": True,
         "spottrain": 1,
         "state": "preempted",
         "step": last,

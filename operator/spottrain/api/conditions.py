@@ -7,6 +7,7 @@ from typing import Final
 ACCEPTED: Final = "Accepted"
 RUNNING: Final = "Running"
 FLOOR_MET: Final = "FloorMet"
+GRACE_SUFFICIENT: Final = "GraceSufficient"
 SUSPENDED: Final = "Suspended"
 COMPLETE: Final = "Complete"
 FAILED: Final = "Failed"
@@ -37,6 +38,10 @@ ENDED: Final = "Ended"
 FLOOR_HELD: Final = "FloorHeld"
 NO_FLOOR: Final = "NoFloor"
 FLOOR_UNMET: Final = "FloorUnmet"
+
+# GraceSufficient
+SAVE_FITS: Final = "SaveFits"
+SAVE_TOO_SLOW: Final = "SaveTooSlow"
 
 # Suspended
 BY_SPEC: Final = "SuspendedBySpec"

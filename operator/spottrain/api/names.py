@@ -41,7 +41,7 @@ PODINFO_DIRECTORY = "/etc/spottrain"
 PODINFO_FILE = f"{PODINFO_DIRECTORY}/annotations"
 RENDEZVOUS_PORT = 29500
 PROGRESS_PORT = 29580
-"""Where worker 0 tells its step, if `spec.progressTimeout` is set."""
+"""Where worker 0 of a gang tells its step."""
 
 _POD_NAME_LIMIT = 63
 _HASH_LENGTH = 10

@@ -116,6 +116,24 @@ class Workers:
 
 
 @dataclasses.dataclass(frozen=True)
+class Progress:
+    """What was last told beside the step: how many there are, how many a second, and when it was known."""
+
+    total: int | None = None
+    per_second: float | None = None
+    time: dt.datetime | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Checkpoint:
+    """The newest complete checkpoint that is known: when it was, and how many seconds the save took."""
+
+    step: int
+    time: dt.datetime | None = None
+    save_seconds: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
 class Status:
     """All of `status`.
 
@@ -135,6 +153,8 @@ class Status:
     failures: int = 0
     workers: Workers = Workers()
     step: int | None = None
+    progress: Progress = Progress()
+    checkpoint: Checkpoint | None = None
     last_reclaim: Reclaim | None = None
     attempts: tuple[Attempt, ...] = ()
     start: dt.datetime | None = None
@@ -156,8 +176,9 @@ class Status:
     def decides_as(self, other: "Status") -> bool:
         """Whatever follows from the one follows from the other: they differ in words and counts alone.
 
-        Counts of workers, `go_attempt` and the words of conditions are for people; no policy reads them.
-        Which workers were seen is for an operator that comes after this one alone; written within seconds.
+        Counts of workers, `go_attempt`, the words of conditions and what is told of progress beside the step
+        are for people; no policy reads them. Which workers were seen is for an operator that comes after this
+        one alone. All of it is written within seconds.
         """
         return self.decisions == other.decisions
 
@@ -167,6 +188,7 @@ class Status:
         counted = Workers(self.workers.desired, indexes=self.workers.indexes)
         bare = dataclasses.replace(self, workers=counted, conditions=(), go_attempt=0)
         bare = dataclasses.replace(bare, created_attempt=0, created=NONE)
+        bare = dataclasses.replace(bare, progress=Progress(), checkpoint=None)
         return bare, words.decided(self.conditions)
 
 
@@ -193,6 +215,8 @@ def parse(raw: cabc.Mapping[str, Any]) -> Status:
             indexes=workers.get("indexes", 0),
         ),
         step=(raw.get("progress") or {}).get("step"),
+        progress=_progress(raw.get("progress") or {}),
+        checkpoint=_checkpoint(raw.get("checkpoint") or {}),
         last_reclaim=_reclaim(raw.get("lastReclaim")),
         attempts=tuple(_attempt(one) for one in raw.get("attempts", ())),
         start=duration.optional_time(raw.get("startTime")),
@@ -232,7 +256,8 @@ def _all_fields(status: Status) -> dict[str, Any]:
             **({} if status.shards is None else {"indexes": workers.indexes}),
         },
         "workersText": f"{workers.running}/{workers.desired}",
-        "progress": None if status.step is None else {"step": status.step},
+        "progress": _render_progress(status) or None,
+        "checkpoint": _render_checkpoint(status.checkpoint),
         "lastReclaim": _render_reclaim(status.last_reclaim),
         "attempts": [_render_attempt(one) for one in status.attempts],
         "startTime": _time(status.start),
@@ -297,6 +322,40 @@ def _failed_node(raw: cabc.Mapping[str, Any]) -> FailedNode:
 
 def _render_failed_node(node: FailedNode) -> dict[str, Any]:
     return {"name": node.name, "uid": node.uid, "failures": node.failures, "time": _time(node.time)}
+
+
+def _progress(raw: cabc.Mapping[str, Any]) -> Progress:
+    return Progress(raw.get("total"), raw.get("perSecond"), duration.optional_time(raw.get("time")))
+
+
+def _render_progress(status: Status) -> dict[str, Any]:
+    told = status.progress
+    return _without_none(
+        {
+            "step": status.step,
+            "total": told.total,
+            "perSecond": told.per_second,
+            "time": _time(told.time),
+        }
+    )
+
+
+def _checkpoint(raw: cabc.Mapping[str, Any]) -> Checkpoint | None:
+    if "step" not in raw:
+        return None
+    return Checkpoint(raw["step"], duration.optional_time(raw.get("time")), raw.get("saveSeconds"))
+
+
+def _render_checkpoint(checkpoint: Checkpoint | None) -> dict[str, Any] | None:
+    if checkpoint is None:
+        return None
+    return _without_none(
+        {
+            "step": checkpoint.step,
+            "time": _time(checkpoint.time),
+            "saveSeconds": checkpoint.save_seconds,
+        }
+    )
 
 
 def _attempt(raw: cabc.Mapping[str, Any]) -> Attempt:

@@ -91,10 +91,18 @@ def _take_next(  # noqa: PLR0913 - everything a claim is decided by
         wish=me.wish,
         pinned=_asks_for_a_step(wish) or bool(newest and newest.pinned and newest.parent == parent),
         time=now,
+        announced=_was_announced(newest, commit),
     )
     if store.create_once(place, layout.record_key(record.seq), record.encode()) is not None:
         return None
     return Claim(record, trail if commit else [], seen, {**known, record.seq: record})
+
+
+def _was_announced(newest: lineage.Record | None, commit: manifest.Commit | None) -> bool:
+    """The newest attempt ended with a save of its last step, and that is what is gone on from."""
+    if newest is None or commit is None:
+        return False
+    return commit.stop and commit.writer.attempt_id == newest.attempt_id
 
 
 def _wish_now(me: Claimant, known: Mapping[int, lineage.Record]) -> str:

@@ -36,6 +36,7 @@ class Record:
     """One claim. `wish` is what the claimant was told to restore: Latest, Fresh or `Step:<n>`.
 
     `pinned`: its parent is a step that was asked for, and nothing older will do in its place.
+    `announced`: the attempt before it had time to save where it stopped, and this one goes on from there.
     `time` is Unix seconds by the claimant's clock, for people and for pacing: nothing is ordered by it.
     """
 
@@ -47,6 +48,7 @@ class Record:
     wish: str = LATEST
     pinned: bool = False
     time: float = 0.0
+    announced: bool = False
 
     def encode(self) -> bytes:
         """The bytes of its JSON object."""
@@ -62,6 +64,7 @@ class Record:
                 "restore": self.wish,
                 "pinned": self.pinned,
                 "time": self.time,
+                "announced": self.announced,
             },
             indent=1,
         ).encode()
@@ -92,6 +95,7 @@ def _parse(raw: Any, seq: int) -> Record:
         wish=str(raw.get("restore", LATEST)),
         pinned=bool(raw.get("pinned", False)),
         time=float(raw.get("time", 0.0)),
+        announced=bool(raw.get("announced", False)),
     )
 
 

@@ -33,7 +33,11 @@ class Writer:
 
 @dataclass(frozen=True)
 class Commit:
-    """A checkpoint. `time` is Unix seconds by the writer's clock, for people: nothing is ordered by it."""
+    """A checkpoint. `time` is Unix seconds by the writer's clock, for people: nothing is ordered by it.
+
+    `stop`: its attempt was told to stop, and ended with this save. `blocked`: seconds that the save held
+    training up, on the slowest rank; `seconds`: all that it took until this was written. 0 where not known.
+    """
 
     step: int
     writer: Writer
@@ -41,6 +45,9 @@ class Commit:
     world_size: int
     versions: Mapping[str, str] = field(default_factory=dict)
     time: float = 0.0
+    stop: bool = False
+    blocked: float = 0.0
+    seconds: float = 0.0
 
     @property
     def directory(self) -> layout.StepDir:
@@ -95,6 +102,9 @@ def _parse(raw: Any) -> Commit:
         world_size=int(raw["world_size"]),
         versions={str(k): str(v) for k, v in raw.get("versions", {}).items()},
         time=float(raw.get("time", 0.0)),
+        stop=bool(raw.get("stop", False)),
+        blocked=float(raw.get("blocked", 0.0)),
+        seconds=float(raw.get("seconds", 0.0)),
     )
 
 

@@ -1,6 +1,8 @@
 """A rank's files between its disk and the store, with their checksums."""
 
 import hashlib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from spottrain import errors
@@ -10,17 +12,32 @@ from spottrain.checkpoint.store import Store
 _TRIES = 2
 
 
-def upload(store: Store, source: Path, directory: layout.StepDir, rank: int) -> tuple[manifest.File, ...]:
-    """Store every file below `source` as rank `rank`'s part of the save, and say what they are."""
+def upload(
+    store: Store,
+    source: Path,
+    directory: layout.StepDir,
+    rank: int,
+    *,
+    abandoned: Callable[[], bool] = lambda: False,
+) -> tuple[manifest.File, ...]:
+    """Store every file below `source` as rank `rank`'s part of the save, and say what they are.
+
+    Raises CheckpointError before the next file once `abandoned` says so. A file's checksum is computed while
+    it is on its way: both read it at the disk's or the page cache's speed.
+    """
     sent: list[manifest.File] = []
     for path in sorted(p for p in source.rglob("*") if p.is_file()):
+        if abandoned():
+            raise errors.CheckpointError(f"the upload of {directory.name} was given up")
         name = layout.rank_folder(rank) + path.relative_to(source).as_posix()
         if name == layout.COMMIT or (rank == 0 and layout.rank_of(name)):
             raise errors.CheckpointError(
                 f"a checkpoint may not hold a file named {name}: choose another name"
             )
-        sent.append(manifest.File(name, path.stat().st_size, sha256(path)))
-        store.put_file(directory.key(name), path)
+        with ThreadPoolExecutor(1) as aside:
+            checksum = aside.submit(sha256, path)
+            store.put_file(directory.key(name), path)
+            sent.append(manifest.File(name, path.stat().st_size, checksum.result()))
     return tuple(sent)
 
 

@@ -103,7 +103,7 @@ class Reconciler:
         """With the UID of the job that was refused: a namesake's may be accepted."""
         self._tried: recent.Recent[str] = recent.Recent(TRIED_KEPT)
         self._losses = losses.Losses()
-        self.progress = progress.Progress(self.queue.add)
+        self.progress = progress.Progress(self.queue.add, settings.progress)
 
     async def run(self, ready: cabc.Awaitable[None]) -> None:
         """Work until cancelled; nothing is decided before every cache is filled."""
@@ -213,8 +213,7 @@ class Reconciler:
 
 def _whom_to_ask(snapshot: snap.Snapshot) -> progress.Target | None:
     pod = asking.asked(snapshot)
-    timeout = snapshot.valid_spec.progress_timeout if pod else None
-    return progress.Target(pod.attempt_id, pod.ip, timeout) if pod and timeout is not None else None
+    return progress.Target(pod.attempt_id, pod.ip, asking.timeout(snapshot)) if pod else None
 
 
 def _same(new: snap.Refusal, known: snap.Refusal | None) -> bool:

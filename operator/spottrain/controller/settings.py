@@ -37,6 +37,7 @@ def parse(arguments: cabc.Sequence[str], environment: cabc.Mapping[str, str]) ->
     flag("lease", "", "name of the Lease by which one of several operators leads; none means there is one")
     flag("node-loss-seconds", "5", "how long a node may be NotReady before its workers are given up")
     flag("settlement-seconds", "75", "how long a lost node may still explain a worker's failure")
+    flag("progress-seconds", "30", "how often a job's progress goes into its status; 0: never")
     flag("on-demand-labels", "", "comma-separated key=value that mark on-demand nodes here")
     flag("spot-labels", "", "comma-separated key=value that mark spot nodes here")
     flag("notice-marks", "", "comma-separated marks of nodes that are about to go; a minus takes one away")
@@ -53,6 +54,7 @@ def parse(arguments: cabc.Sequence[str], environment: cabc.Mapping[str, str]) ->
             decisions=snap.Settings(
                 node_loss=_seconds(given.node_loss_seconds),
                 settlement=_seconds(given.settlement_seconds),
+                progress=_seconds(given.progress_seconds),
                 on_demand_marks=_marks(given.on_demand_labels),
                 spot_marks=_marks(given.spot_labels),
                 notice_marks=notices.heeded(_list(given.notice_marks)),

@@ -2,17 +2,24 @@
 
 What is timed is how far apart, on our monotonic clock, the first and the last answer with one step lie. A
 read that fails adds nothing and takes nothing away: between two equal answers there was no step.
+
+What goes into the status is told more rarely than it is asked for: once in `period` seconds and a random part
+of them, so that a thousand jobs that began together don't write together, and more rarely still where there
+are so many that this would be too much for the API server.
 """
 
 import asyncio
 import collections.abc as cabc
 import dataclasses
+import datetime as dt
 import json
+import random
+from typing import Any
 
 import aiohttp
 
-from spottrain.api import names
-from spottrain.kube import reflector
+from spottrain.api import names, status
+from spottrain.kube import clock, reflector, views
 from spottrain.plan import snapshot as snap
 
 TICK = 5.0
@@ -21,6 +28,15 @@ SHARE = 0.1
 RARELY = 60.0
 ANSWER_SECONDS = 3.0
 AT_ONCE = 16
+PERIOD = snap.Settings.progress
+SPREAD = 0.5
+"""Of the period: it is as long as said, up to this much longer."""
+WRITES = 10.0
+"""A second, of all jobs together."""
+SLOWLY = 600.0
+"""Whoever doesn't answer, and need not, is asked more and more rarely, down to this."""
+LATEST = 1e11
+"""The latest moment that is taken for one, in Unix seconds."""
 MOST_BYTES = 4096
 PATIENCE = 60.0
 """Seconds of failed reads before it is said: a program takes its time until its session answers."""
@@ -28,11 +44,14 @@ PATIENCE = 60.0
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """Whom to ask: the attempt that has to answer, its address, and after how many seconds it is stuck."""
+    """Whom to ask: the attempt that has to answer, its address, and after how many seconds it is stuck.
+
+    Without a timeout nobody waits for the answer.
+    """
 
     attempt_id: str
     address: str
-    timeout: float
+    timeout: float | None
 
 
 @dataclasses.dataclass
@@ -47,6 +66,9 @@ class _Sight:
     problem: str = ""
     failing: float | None = None
     tried: float = 0.0
+    failures: int = 0
+    report: snap.Report | None = None
+    report_due: float = 0.0
 
     @property
     def trouble(self) -> str:
@@ -64,9 +86,13 @@ class Progress:
     """Asks all who are followed, until cancelled. `changed` is called when something is to be decided on."""
 
     def __init__(
-        self, changed: cabc.Callable[[reflector.Key], None], port: int = names.PROGRESS_PORT
+        self,
+        changed: cabc.Callable[[reflector.Key], None],
+        period: float = PERIOD,
+        port: int = names.PROGRESS_PORT,
     ) -> None:
         self._changed = changed
+        self._period = period or PERIOD
         self._port = port
         self._sights: dict[reflector.Key, _Sight] = {}
         self._room = asyncio.Semaphore(AT_ONCE)
@@ -78,7 +104,8 @@ class Progress:
             return
         known = self._sights.get(key)
         if known is None or known.target.attempt_id != target.attempt_id:
-            self._sights[key] = _Sight(target, due=0.0)
+            wait = 0.0 if target.timeout is not None else random.uniform(0, SPREAD) * self._period  # noqa: S311
+            self._sights[key] = _Sight(target, due=_now() + wait)
         else:
             known.target = target
 
@@ -87,29 +114,55 @@ class Progress:
         sight = self._sights.get(key)
         if sight is None or not (sight.trouble or sight.first is not None):
             return None
-        return snap.Progress(sight.target.attempt_id, sight.said, sight.still, sight.trouble)
+        return snap.Progress(sight.target.attempt_id, sight.said, sight.still, sight.trouble, sight.report)
 
     async def run(self) -> None:
         """Ask whenever it is due."""
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=ANSWER_SECONDS)) as session:
             while True:
-                now = asyncio.get_running_loop().time()
+                now = _now()
                 due = [(key, sight) for key, sight in self._sights.items() if sight.due <= now]
+                due.sort(key=lambda one: one[1].target.timeout is None)  # those first that are waited for
                 await asyncio.gather(*(self._ask(session, key, sight) for key, sight in due))
                 await asyncio.sleep(TICK)
 
     async def _ask(self, session: aiohttp.ClientSession, key: reflector.Key, sight: _Sight) -> None:
-        before = bool(sight.trouble)
+        before, reported = bool(sight.trouble), sight.report
         async with self._room:
             try:
-                step = _step(await self._read(session, sight.target), sight.target)
+                report = _report(await self._read(session, sight.target), sight.target)
             except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
                 _note_failure(sight, f"{sight.target.address}: {str(error) or type(error).__name__}")
             else:
-                _note(sight, step)
-        stuck = not sight.problem and sight.still >= sight.target.timeout
-        if self._sights.get(key) is sight and (before != bool(sight.trouble) or stuck):
+                _note(sight, report.step)
+                self._take(sight, report)
+        sight.due = sight.tried + self._pause(sight)
+        timeout = sight.target.timeout
+        stuck = timeout is not None and not sight.problem and sight.still >= timeout
+        blind = timeout is not None and before != bool(sight.trouble)
+        news = stuck or blind or sight.report is not reported
+        if self._sights.get(key) is sight and news:
             self._changed(key)
+
+    def _take(self, sight: _Sight, report: snap.Report) -> None:
+        """Keep a report for the status, if it is time for one that says anything new."""
+        known = sight.report
+        if known is not None and dataclasses.replace(report, time=known.time) == known:
+            return
+        if sight.tried >= sight.report_due:
+            sight.report = report
+            sight.report_due = sight.tried + self._spread_period()
+
+    def _spread_period(self) -> float:
+        period = max(self._period, len(self._sights) / WRITES)
+        return period * random.uniform(1, 1 + SPREAD)  # noqa: S311 - spreads the load, hides nothing
+
+    def _pause(self, sight: _Sight) -> float:
+        """Seconds until it is asked again."""
+        timeout = sight.target.timeout
+        if timeout is not None:
+            return min(max(SHARE * timeout, TICK), RARELY)
+        return min(self._spread_period() * 2.0 ** min(sight.failures, 10), SLOWLY)
 
     async def _read(self, session: aiohttp.ClientSession, target: Target) -> bytes:
         host = f"[{target.address}]" if ":" in target.address else target.address
@@ -122,7 +175,7 @@ class Progress:
 
 def _note(sight: _Sight, step: int | None) -> None:
     now = _tried(sight)
-    sight.problem, sight.failing = "", None
+    sight.problem, sight.failing, sight.failures = "", None, 0
     if sight.first is None or step != sight.said:
         sight.said, sight.first = step, now
     sight.last = now
@@ -131,24 +184,56 @@ def _note(sight: _Sight, step: int | None) -> None:
 def _note_failure(sight: _Sight, problem: str) -> None:
     now = _tried(sight)
     sight.problem = problem
+    sight.failures += 1
     sight.failing = now if sight.failing is None else sight.failing
 
 
 def _tried(sight: _Sight) -> float:
-    sight.tried = asyncio.get_running_loop().time()
-    sight.due = sight.tried + min(max(SHARE * sight.target.timeout, TICK), RARELY)
+    sight.tried = _now()
     return sight.tried
 
 
-def _step(body: bytes, target: Target) -> int | None:
-    """The step that the attempt asked for told; ValueError for an answer by anybody else."""
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _report(body: bytes, target: Target) -> snap.Report:
+    """What the attempt asked for told; ValueError for an answer by anybody else.
+
+    The step must be one. The rest may be missing, as from an older library.
+    """
     try:
         said = json.loads(body)
     except RecursionError:
         raise ValueError("no answer of ours") from None
     if not isinstance(said, dict) or said.get("spottrain") != 1 or said.get("attemptID") != target.attempt_id:
         raise ValueError("the answer is another program's")
-    step = said.get("step")
-    if step is None or (isinstance(step, int) and not isinstance(step, bool)):
-        return step
-    raise ValueError("the step is no number")
+    step = views.step(said.get("step"))
+    if step is None and said.get("step") is not None:
+        raise ValueError("the step is no number")
+    return snap.Report(
+        step=step,
+        time=clock.now(),
+        total=views.step(said.get("total")),
+        per_second=views.seconds(said.get("perSecond")),
+        saved=_saved(said.get("checkpoint")),
+        stop=_stop(said.get("stop")),
+    )
+
+
+def _saved(said: Any) -> status.Checkpoint | None:
+    step = views.step(said.get("step")) if isinstance(said, dict) else None
+    if step is None:
+        return None
+    moment = views.seconds(said.get("time"), LATEST)
+    time = None if moment is None else dt.datetime.fromtimestamp(moment, dt.UTC)
+    return status.Checkpoint(step, time, views.seconds(said.get("seconds")))
+
+
+def _stop(said: Any) -> snap.Stop | None:
+    if not isinstance(said, dict):
+        return None
+    seconds, grace = views.seconds(said.get("seconds")), views.seconds(said.get("graceSeconds"))
+    if seconds is None or grace is None:
+        return None
+    return snap.Stop(seconds, grace, bool(said.get("fits")))

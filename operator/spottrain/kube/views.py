@@ -12,6 +12,7 @@ Object = dict[str, Any]
 
 MOST_STEPS = 2**63 - 1
 """What the status can hold (int64)."""
+MOST_SECONDS = 1e9
 LONGEST_CAUSE = 64
 
 
@@ -214,11 +215,22 @@ def _words(raw: Object) -> snap.Words | None:
         with contextlib.suppress(ValueError, RecursionError):
             said = json.loads(end.get("message") or "")
             if isinstance(said, dict) and said.get("spottrain") == 1:
-                return snap.Words(str(said.get("state", "")), _step(said.get("step")))
+                return snap.Words(
+                    str(said.get("state", "")),
+                    step(said.get("step")),
+                    step(said.get("savedStep")),
+                    seconds(said.get("saveSeconds")),
+                )
     return None
 
 
-def _step(said: Any) -> int | None:
+def seconds(said: Any, most: float = MOST_SECONDS) -> float | None:
+    """A number of seconds, or of steps in one, that the status may hold."""
+    number = isinstance(said, int | float) and not isinstance(said, bool)
+    return float(said) if number and 0 <= said < most else None
+
+
+def step(said: Any) -> int | None:
     """A step that the status may hold; the message is the user's program's, and may say anything."""
     if not isinstance(said, int) or isinstance(said, bool) or not 0 <= said <= MOST_STEPS:
         return None

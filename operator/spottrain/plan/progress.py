@@ -1,11 +1,13 @@
-"""`spec.progressTimeout`: a gang whose first worker stays at one step for too long is stuck, and restarted.
+"""What the first worker of a gang says of itself: into the status, and whether it stands still.
 
-The library's rank 0 tells its step when it is asked (`train/progress.py`). Only what it said itself is
-judged: the same step in two answers that lie further apart than the timeout. What can't be read is never
-taken for a standstill; that it can't is said.
+The library's rank 0 tells its step when it is asked (`train/progress.py`). `spec.progressTimeout`: a gang
+that stays at one step for too long is stuck, and restarted. Only what it said itself is judged: the same step
+in two answers that lie further apart than the timeout. What can't be read is never taken for a standstill;
+that it can't is said.
 """
 
-from spottrain.api import duration, spec
+from spottrain.api import conditions, duration, spec, status
+from spottrain.plan import draft as drafts
 from spottrain.plan import loss
 from spottrain.plan import snapshot as snap
 
@@ -17,30 +19,81 @@ def asked(snapshot: snap.Snapshot) -> snap.Pod | None:
     if snapshot.independent:
         return None
     attempts, pod = snapshot.status.attempts, snapshot.current.get(0)
-    if _timeout(snapshot) is None or snapshot.status.over or not attempts or not attempts[-1].running:
+    wanted = timeout(snapshot) is not None or snapshot.settings.progress > 0
+    if not wanted or snapshot.status.over or not attempts or not attempts[-1].running:
         return None
     return pod if pod is not None and pod.running and pod.deleting is None and pod.ip else None
 
 
 def stalled(snapshot: snap.Snapshot) -> loss.Member | None:
     """Worker 0 with its verdict, if it has made no step for too long."""
-    timeout, said, pod = _timeout(snapshot), snapshot.progress, asked(snapshot)
-    if timeout is None or pod is None or said is None or said.attempt_id != snapshot.status.attempt_id:
+    longest, said, pod = timeout(snapshot), snapshot.progress, asked(snapshot)
+    if longest is None or pod is None or said is None or said.attempt_id != snapshot.status.attempt_id:
         return None
-    if said.still < timeout:
+    if said.still < longest:
         return None
     place = "before its first step" if said.step is None else f"at step {said.step}"
-    lasted, limit = duration.format_seconds(round(said.still)), duration.format_seconds(timeout)
+    lasted, limit = duration.format_seconds(round(said.still)), duration.format_seconds(longest)
     text = f"{pod.name} has been {place} for {lasted}, and spec.progressTimeout is {limit}"
     return loss.Member(0, loss.Verdict(loss.Fate.FAILED, STALLED, text), pod)
 
 
 def problem(snapshot: snap.Snapshot) -> str:
     """Why progress can't be watched although it is wished for; empty if it can."""
-    if asked(snapshot) is None or snapshot.progress is None:
+    if timeout(snapshot) is None or asked(snapshot) is None or snapshot.progress is None:
         return ""
     return snapshot.progress.problem
 
 
-def _timeout(snapshot: snap.Snapshot) -> float | None:
+def timeout(snapshot: snap.Snapshot) -> float | None:
+    """After how many seconds at one step the job is stuck, if it says so."""
     return None if isinstance(snapshot.spec, spec.InvalidSpecError) else snapshot.spec.progress_timeout
+
+
+def tell(draft: drafts.Draft) -> None:
+    """Put what the workers have said into the status: the step, its rate, the checkpoint, and the grace."""
+    _tell_last_words(draft)
+    said = draft.snapshot.progress
+    if said is None or said.report is None or said.attempt_id != draft.status.attempt_id:
+        return
+    report = said.report
+    told = status.Progress(report.total, report.per_second, report.time)
+    draft.update(step=_newest(draft.status.step, report.step), progress=told)
+    if report.saved is not None:
+        draft.update(checkpoint=report.saved)
+    if report.stop is not None:
+        _tell_grace(draft, report.stop)
+
+
+def _tell_last_words(draft: drafts.Draft) -> None:
+    """Of pods that have ended; the termination message of a life says what it saved last."""
+    for pod in (*draft.snapshot.departed, *draft.snapshot.pods):
+        if pod.said is None:
+            continue
+        draft.update(step=_newest(draft.status.step, pod.said.step))
+        known, step = draft.status.checkpoint, pod.said.saved_step
+        if step is None or pod.said.save_seconds is None or (known is not None and known.step >= step):
+            continue
+        finished = pod.exit.finished if pod.exit else None
+        draft.update(checkpoint=status.Checkpoint(step, finished, pod.said.save_seconds))
+
+
+def _tell_grace(draft: drafts.Draft, stop: snap.Stop) -> None:
+    needs = f"a save on SIGTERM takes about {_about(stop.seconds)} s of the {stop.grace:g} s of grace"
+    if stop.fits:
+        draft.condition(conditions.GRACE_SUFFICIENT, True, conditions.SAVE_FITS, needs)
+        return
+    text = f"{needs}: a reclaim loses what came since the last save"
+    known = conditions.find(draft.status.conditions, conditions.GRACE_SUFFICIENT)
+    if known is None or known.status is not False:
+        draft.say(conditions.SAVE_TOO_SLOW, text, warning=True)
+    draft.condition(conditions.GRACE_SUFFICIENT, False, conditions.SAVE_TOO_SLOW, text)
+
+
+def _about(seconds: float) -> str:
+    """Two digits: the third differs from save to save."""
+    return f"{float(f'{seconds:.2g}'):g}"
+
+
+def _newest(known: int | None, said: int | None) -> int | None:
+    return max((step for step in (known, said) if step is not None), default=None)

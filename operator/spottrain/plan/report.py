@@ -16,6 +16,8 @@ def describe(draft: drafts.Draft) -> None:
         return
     draft.update(observed_generation=draft.snapshot.generation)
     _count_workers(draft)
+    if not draft.snapshot.status.over:
+        progress.tell(draft)
     _mark_running(draft)
     if not draft.status.over:
         _phase(draft)
@@ -34,8 +36,6 @@ def _count_workers(draft: drafts.Draft) -> None:
     running = [pod for pod in current if pod.running and pod.deleting is None]
     spot = [pod for pod in running if snapshot.capacity_of(pod) is clouds.Capacity.SPOT]
     on_demand = [pod for pod in running if snapshot.capacity_of(pod).fills_floor]
-    seen = (*snapshot.pods, *snapshot.departed)
-    said = [pod.said.step for pod in seen if pod.said is not None and pod.said.step is not None]
     draft.update(
         workers=status.Workers(
             desired=snapshot.workers,
@@ -43,8 +43,7 @@ def _count_workers(draft: drafts.Draft) -> None:
             on_demand=len(on_demand),
             spot=len(spot),
             succeeded=sum(pod.outcome == "Succeeded" for pod in current),
-        ),
-        step=max(said, default=draft.status.step),
+        )
     )
 
 

@@ -23,6 +23,8 @@ class Settings:
     `give_up`: how long past its grace a deleted pod may linger before it is force-deleted.
     `backoff` doubles with every failure in a row, up to `backoff_limit`.
     `broken_grace`: what survivors of a loss without notice get, whose collective is broken already.
+    `progress`: how often at most a job's progress goes into its status; 0: only jobs with a `progressTimeout`
+    are asked for theirs.
     """
 
     node_loss: float = 5.0
@@ -31,6 +33,7 @@ class Settings:
     give_up: float = 30.0
     backoff: float = 10.0
     backoff_limit: float = 600.0
+    progress: float = 30.0
     spot_marks: tuple[clouds.Mark, ...] = ()
     on_demand_marks: tuple[clouds.Mark, ...] = ()
     notice_marks: tuple[notices.Mark, ...] = notices.BUILT_IN
@@ -42,6 +45,9 @@ class Words:
 
     state: str
     step: int | None = None
+    saved_step: int | None = None
+    save_seconds: float | None = None
+    """None where it saved nothing in its life: `saved_step` is then what it began with."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -203,6 +209,27 @@ class Job:
 
 
 @dataclasses.dataclass(frozen=True)
+class Stop:
+    """What a stop would take until its save is committed, as the worker measured it, and its grace in s."""
+
+    seconds: float
+    grace: float
+    fits: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """What worker 0 told of itself at `time`, for the status; the same until the next one is due."""
+
+    step: int | None
+    time: dt.datetime
+    total: int | None = None
+    per_second: float | None = None
+    saved: statuses.Checkpoint | None = None
+    stop: Stop | None = None
+
+
+@dataclasses.dataclass(frozen=True)
 class Progress:
     """What worker 0 of an attempt says of itself.
 
@@ -214,6 +241,7 @@ class Progress:
     step: int | None
     still: float
     problem: str = ""
+    report: Report | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -256,7 +284,7 @@ class Snapshot:
     gone_nodes: cabc.Mapping[str, Node] = dataclasses.field(default_factory=dict)
     """What the machines of its pods were that are gone, as far as this process remembers."""
     progress: Progress | None = None
-    """Only where `spec.progressTimeout` asks for it."""
+    """Of a gang whose first worker is asked for it, and answers."""
     leftover: tuple[Pod, ...] = ()
     """Pods under our labels that have not ended and were made by another Job: one that is deleted."""
     deleting: bool = False

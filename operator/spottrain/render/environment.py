@@ -62,7 +62,7 @@ def _rendezvous(job: identity.Identity, wishes: spec.Spec, overlay: actions.Over
 
 def _tells_progress(wishes: spec.Spec, overlay: actions.Overlay) -> bool:
     """Worker 0 does, for its gang."""
-    return wishes.progress_timeout is not None and overlay.index == 0
+    return not wishes.independent and overlay.index == 0
 
 
 def _uri(wishes: spec.Spec, index: int) -> str:

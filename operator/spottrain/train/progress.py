@@ -1,17 +1,19 @@
-"""`/progress`: which step this attempt is at, for an operator that restarts what makes no progress.
+"""`/progress`: which step this attempt is at and how its saves fare, for the operator and for people.
 
     GET http://<pod>:$SPOTTRAIN_PROGRESS_PORT/progress
-    {"spottrain": 1, "attemptID": "5e0f…", "step": 41}       null before the first step
+    {"spottrain": 1, "attemptID": "5e0f…", "step": 41, …}       null before the first step
 
-Rank 0 answers, while its session lasts, and only where the operator asks for it (spec.progressTimeout). It is
-a thread of its own, so it answers while training hangs in a collective. One answer at a time, each with a
-time limit: whoever else calls can't use it up, and it is never in the way of training.
+The rest of it is `telling.Telling.report`'s. Rank 0 answers, while its session lasts, and only where the
+operator sets the port. It is a thread of its own, so it answers while training hangs in a collective. One
+answer at a time, each with a time limit: whoever else calls can't use it up, and it is never in the way of
+training.
 """
 
 import http.server
 import json
 import socket
 import threading
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from spottrain.train.log import Log
@@ -23,9 +25,11 @@ _PATIENCE_SECONDS = 2.0
 class Progress:
     """The step, and the server that tells it if there is a port."""
 
-    def __init__(self, attempt_id: str, log: Log) -> None:
+    def __init__(self, attempt_id: str, log: Log, more: Callable[[], Mapping[str, Any]] = dict) -> None:
+        """`more`: what else to tell at that moment (JSON), asked for in the server's thread."""
         self._attempt_id = attempt_id
         self._log = log
+        self._more = more
         self._server: http.server.HTTPServer | None = None
         self.step: int | None = None
 
@@ -52,7 +56,8 @@ class Progress:
             self._server = None
 
     def _answer(self) -> bytes:
-        return json.dumps({"spottrain": 1, "attemptID": self._attempt_id, "step": self.step}).encode()
+        said = {"spottrain": 1, "attemptID": self._attempt_id, "step": self.step, **self._more()}
+        return json.dumps(said).encode()
 
 
 def _listen(port: int, answer: Any) -> http.server.HTTPServer:

@@ -15,7 +15,7 @@ from typing import Any
 
 from spottrain import errors
 from spottrain.checkpoint import claim, layout, lineage, manifest, store, transfer, view
-from spottrain.train import peers, release, settings
+from spottrain.train import pace, peers, release, settings
 from spottrain.train.clock import Clock
 from spottrain.train.log import Log
 
@@ -25,16 +25,11 @@ _FINE, _DAMAGED, _FAILED = 0, 1, 2
 
 @dataclass(frozen=True)
 class Restored:
-    """Where a run begins. `step`: the one it goes on from, None for a fresh start.
-
-    `exposure`: seconds since this job's first claim; `interruptions`: how many attempts it had before
-    this one.
-    """
+    """Where a run begins. `step`: the one it goes on from, None for a fresh start."""
 
     record: lineage.Record
     step: int | None
-    exposure: float
-    interruptions: int
+    history: pace.History
 
 
 @dataclass(frozen=True)
@@ -45,6 +40,7 @@ class _Begun:
     record: str
     exposure: float
     interruptions: int
+    announced: int
 
 
 class Restorer:
@@ -71,7 +67,14 @@ class Restorer:
         record = lineage.decode(begun.record.encode(), begun.seq)
         commit = self._load_best(load)
         self._tell(record, commit)
-        return Restored(record, commit.step if commit else None, begun.exposure, begun.interruptions)
+        history = pace.History(
+            exposure=begun.exposure,
+            interruptions=begun.interruptions,
+            announced=begun.announced,
+            blocked=commit.blocked if commit and commit.seconds else None,
+            whole=commit.seconds or None if commit else None,
+        )
+        return Restored(record, commit.step if commit else None, history)
 
     def _begin(self, stopped: Callable[[], bool]) -> Any:
         if self._told.go_file is not None:
@@ -89,6 +92,7 @@ class Restorer:
             record=claimed.record.encode().decode(),
             exposure=max(now - first, 0.0),
             interruptions=max(len(ours) - 1, 0),
+            announced=sum(record.announced for record in ours),
         )
         return dataclasses.asdict(begun)
 

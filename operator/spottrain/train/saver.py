@@ -5,7 +5,7 @@ Every rank runs the same sequence on the `saves` channel, one save at a time:
     upload own files → gather(what they are, or why not) → rank 0: COMMIT → share(the verdict)
 
 so that a checkpoint is committed only when every rank's part is stored, and every rank learns what became
-of it.
+of it. An upload may be abandoned for a newer state: its ranks then say so instead of what they stored.
 """
 
 import enum
@@ -14,7 +14,7 @@ import shutil
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,20 +36,32 @@ class State(enum.Enum):
 
 @dataclass(frozen=True)
 class Job:
-    """One save of this rank: its files in `folder`, begun at `begun` (monotonic seconds)."""
+    """One save of this rank: its files in `folder`, begun at `begun` (monotonic seconds).
+
+    `blocked`: seconds for which it held training up; `stop`: it is the last one, since the attempt was told
+    to stop.
+    """
 
     directory: layout.StepDir
     folder: Path
     begun: float
     prune: bool
+    blocked: float = 0.0
+    stop: bool = False
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a save, the same on every rank. `problem`: why it was not committed, "" if it was."""
+    """What became of a save, the same on every rank. `problem`: why it was not committed, "" if it was.
+
+    `seconds`: what it took in all; `blocked`: for how long it held training up, on the slowest rank; `time`:
+    when it was committed, Unix seconds.
+    """
 
     step: int
     seconds: float = 0.0
+    blocked: float = 0.0
+    time: float = 0.0
     problem: str = ""
     stale: bool = False
 
@@ -81,6 +93,11 @@ class Saver:
         self._state = State.IDLE
         self._changed = threading.Condition()
         self._committed: Verdict | None = None
+        self._abandoned = threading.Event()
+        self._hurried = False
+        self.left_behind = False
+        """An abandoned upload may still run, and Python's own farewell would wait for its threads."""
+        self._begun = 0.0
 
     @property
     def attempt_id(self) -> str:
@@ -101,6 +118,7 @@ class Saver:
         """Begin a save; none may be under way."""
         future: Future[Verdict] = Future()
         self._current = future
+        self._abandoned, self._begun = threading.Event(), self._clock.monotonic()
         self._enter(State.UPLOADING)
         # A daemon: Python waits at its end for other threads, and this one may hang on a frozen peer.
         thread = threading.Thread(target=self._run, args=(job, future), name="spottrain-save", daemon=True)
@@ -119,6 +137,25 @@ class Saver:
         verdict = self._current.result()
         self._current = None
         return verdict
+
+    @property
+    def under_way(self) -> float:
+        """For how many seconds the save under way has been uploading; meaningless when there is none."""
+        return self._clock.monotonic() - self._begun
+
+    def hurry(self) -> None:
+        """Time is short: begin no more removals."""
+        self._hurried = True
+
+    def abandon(self) -> None:
+        """Give up the upload under way, if it is still that: `drain` then returns at once, on every rank.
+
+        The file that is on its way is not called back, but none follows it.
+        """
+        with self._changed:
+            self.left_behind = True
+            self._abandoned.set()
+            self._changed.notify_all()
 
     def finish_or_abandon(self, *, seconds: float, patience: float) -> None:
         """Wait for the save under way: `seconds` to upload and commit, `patience` for other ranks."""
@@ -140,14 +177,12 @@ class Saver:
             self._enter(State.IDLE)
 
     def _carry_out(self, job: Job) -> Verdict:
-        try:
-            verdict = self._save(job)
-        finally:
-            shutil.rmtree(job.folder, ignore_errors=True)
+        verdict = self._save(job)
         if not verdict.committed:
             return verdict
         self._committed = verdict
-        return self._prune(verdict) if self._peers.rank == 0 and job.prune else verdict
+        prunes = self._peers.rank == 0 and job.prune and not self._hurried
+        return self._prune(verdict) if prunes else verdict
 
     def _save(self, job: Job) -> Verdict:
         verdict: Verdict | None = None
@@ -162,33 +197,56 @@ class Saver:
             return verdict or self._report(Verdict(job.directory.step, problem=str(error)), job)
 
     def _upload(self, job: Job) -> dict[str, Any]:
+        """What this rank has stored, or why it hasn't. In a thread of its own: an abandoned one runs on."""
+        abandoned, sent = self._abandoned, Future[tuple[manifest.File, ...]]()
+
+        def send() -> None:
+            where = (self._place.store, job.folder, job.directory, self._peers.rank)
+            try:
+                try:
+                    files = transfer.upload(*where, abandoned=abandoned.is_set)
+                finally:
+                    shutil.rmtree(job.folder, ignore_errors=True)
+                sent.set_result(files)
+            except BaseException as error:  # noqa: BLE001 - handed to the thread that waits
+                sent.set_exception(error)
+            with self._changed:
+                self._changed.notify_all()
+
+        threading.Thread(target=send, name="spottrain-upload", daemon=True).start()
+        with self._changed:
+            self._changed.wait_for(lambda: sent.done() or abandoned.is_set())
+        if not sent.done():
+            return {"problem": f"rank {self._peers.rank}: given up for a newer state"}
         try:
-            files = transfer.upload(self._place.store, job.folder, job.directory, self._peers.rank)
+            files = sent.result()
         except (errors.SpottrainError, OSError) as error:
             return {"problem": f"rank {self._peers.rank}: {error}"}
-        return {"files": [asdict(file) for file in files]}
+        return {"files": [asdict(file) for file in files], "blocked": job.blocked}
 
     def _commit(self, job: Job, parts: Sequence[Any]) -> Verdict:
         problems = [part["problem"] for part in parts if "problem" in part]
         if problems:
             return self._report(Verdict(job.directory.step, problem="; ".join(problems)), job)
         self._enter(State.COMMITTING)
-        verdict = self._publish(job, [manifest.File(**f) for part in parts for f in part["files"]])
+        verdict = self._publish(job, parts)
         # What follows, telling the others and tidying up, is nothing to stay alive for.
         self._enter(State.WAITING)
         return self._report(verdict, job)
 
-    def _publish(self, job: Job, files: Sequence[manifest.File]) -> Verdict:
-        step = job.directory.step
+    def _publish(self, job: Job, parts: Sequence[Any]) -> Verdict:
+        step, commit = job.directory.step, self._describe(job, parts)
         try:
-            claim.publish(self._place.store, self._records, self._place.record, self._describe(job, files))
+            claim.publish(self._place.store, self._records, self._place.record, commit)
         except errors.StaleAttempt as error:
             return Verdict(step, problem=str(error), stale=True)
         except errors.SpottrainError as error:
             return Verdict(step, problem=str(error))
-        return Verdict(step, seconds=self._clock.monotonic() - job.begun)
+        return Verdict(
+            step, self._clock.monotonic() - job.begun, blocked=commit.blocked, time=self._clock.unix()
+        )
 
-    def _describe(self, job: Job, files: Sequence[manifest.File]) -> manifest.Commit:
+    def _describe(self, job: Job, parts: Sequence[Any]) -> manifest.Commit:
         record = self._place.record
         writer = manifest.Writer(
             attempt_id=record.attempt_id,
@@ -201,17 +259,21 @@ class Saver:
         return manifest.Commit(
             step=job.directory.step,
             writer=writer,
-            files=tuple(files),
+            files=tuple(manifest.File(**file) for part in parts for file in part["files"]),
             world_size=self._peers.world,
             versions=peers.versions(),
             time=self._clock.unix(),
+            stop=job.stop,
+            blocked=max(part.get("blocked", 0.0) for part in parts),
+            seconds=self._clock.monotonic() - job.begun,
         )
 
     def _report(self, verdict: Verdict, job: Job) -> Verdict:
         step, name = verdict.step, job.directory.name
         if verdict.committed:
             sentence = f"saved step {step} in {verdict.seconds:.2f} s (commit {name})"
-            self._log.info("saved", sentence, step=step, seconds=verdict.seconds, commit=name)
+            times = {"seconds": verdict.seconds, "blocked": verdict.blocked}
+            self._log.info("saved", sentence, step=step, **times, commit=name)
         else:
             sentence = f"save of step {step} came to nothing: {verdict.problem}"
             self._log.error("save-failed", sentence, step=step, commit=name)
@@ -223,7 +285,7 @@ class Saver:
                 self._place.store, self._records, self._place.record, keep=self._place.keep
             )
         except errors.StaleAttempt as error:
-            return Verdict(verdict.step, verdict.seconds, problem=str(error), stale=True)
+            return replace(verdict, problem=str(error), stale=True)
         except errors.SpottrainError as error:
             self._log.warning("prune-failed", f"old checkpoints stay for now: {error}")
             return verdict

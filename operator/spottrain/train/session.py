@@ -3,8 +3,8 @@
     with spottrain.session() as run:
         first = run.restore(load)                 # load(folder); 0 when there is nothing to restore
         for step in range(first, total):
-            train_step() if run.should_save(step):             # an interval is over, or a stop: the same
-            answer on every rank
+            train_step()
+            if run.should_save(step):             # an interval is over, or a stop: the same on every rank
                 run.save(step, write)             # write(folder); upload and commit in the background
             if run.stopping:
                 break                             # the process will end with 75, so nobody takes it for done
@@ -27,7 +27,7 @@ from typing import Any, Protocol, Self
 
 from spottrain import errors
 from spottrain.checkpoint import layout, location
-from spottrain.train import pace, peers, progress, restore, saver, settings, signals, termination, watchdog
+from spottrain.train import last_save, pace, peers, restore, saver, settings, signals, telling, watchdog
 from spottrain.train.agreement import Agreement
 from spottrain.train.clock import Clock, SystemClock
 from spottrain.train.log import Log
@@ -64,21 +64,19 @@ class Run:
             clock,
             grace=told.grace,
             alone=lambda: self._peers.world == 1,
-            limit=self._agreement_limit,
+            limit=lambda: watchdog.agreement_limit(self._pacer.longest_step()),
             give_up=self._give_up,
         )
-        self._pacer = pace.Pacer(fixed=told.interval, nodes=told.workers, exposure=0.0, interruptions=0)
-        self._progress = progress.Progress(told.attempt_id, self._log)
+        self._pacer = pace.Pacer(fixed=told.interval, nodes=told.workers, grace=told.grace)
+        self._telling = telling.Telling(told, self._pacer, clock, self._log)
         self._saver: saver.Saver | None = None
         self._tracked: Tracked | None = None
-        self._resumed_from: int | None = None
-        self._step: int | None = None
         self._last: saver.Verdict | None = None
-        self._blocked = 0.0
         self._confer_in = 1
         self._nonce = ""
         self._stopping = False
         self._complete = False
+        self._given_up = False
 
     @property
     def stopping(self) -> bool:
@@ -112,19 +110,21 @@ class Run:
         restorer = restore.Restorer(self._peers, place, self._told, self._clock, self._log)
         restored = restorer.restore(load or self._required().load, lambda: self._signal.seen)
         if restored is None or self._peers.steps.agree([int(self._signal.seen)])[0]:
-            self._resumed_from = restored.step if restored else None
+            self._telling.resumed_from = restored.step if restored else None
             self._stop("SIGTERM before the first step")
             raise SystemExit(PREEMPTED_EXIT)
-        self._resumed_from = restored.step
         kept = saver.Place(place, restored.record, self._told.keep)
         self._saver = saver.Saver(self._peers, kept, self._clock, self._log)
         self._pacer = pace.Pacer(
             fixed=self._told.interval,
             nodes=self._told.workers,
-            exposure=restored.exposure,
-            interruptions=restored.interruptions,
+            grace=self._told.grace,
+            history=restored.history,
         )
         self._pacer.begin(self._clock.monotonic())
+        self._telling.begin(self._pacer, restored.step)
+        if self.rank == 0:
+            self._telling.foresee()
         return 0 if restored.step is None else restored.step + 1
 
     def steps(self, total: int) -> Iterator[int]:
@@ -134,6 +134,7 @@ class Run:
         once more finds its work done.
         """
         tracked = self._required()
+        self._telling.total = total
         for step in range(self.restore(tracked.load), total):
             yield step
             last = step == total - 1
@@ -141,7 +142,7 @@ class Run:
                 self.save(step, tracked.write)
             if self._stopping and not last:
                 raise SystemExit(PREEMPTED_EXIT)
-        self._complete = True
+        self._complete = not self._given_up
 
     def should_save(self, step: int) -> bool:
         """On every rank, when step `step` is done: True on every rank when a save is due, or a stop."""
@@ -165,31 +166,43 @@ class Run:
         `write(folder)` writes this rank's files. Rank 0's are what every rank gets when it loads; the
         others write what is theirs alone, under the same names if they like. Without it, what was given
         to `track`. Waits for the save before this one, and raises StaleAttempt if that met a newer
-        attempt.
+        attempt. After a stop the state is written first, and what the grace has no time for is not uploaded.
         """
         background = self._required_saver()
-        self._settle()
+        if not self._stopping:
+            self._settle()
         nonce = self._nonce or peers.lead(self._peers, _draw_nonce)
         self._nonce = ""
         begun = self._clock.monotonic()
         folder = Path(tempfile.mkdtemp(prefix="spottrain-", dir=self._told.scratch))
         try:
             (write or self._required().write)(folder)
+            blocked = self._clock.monotonic() - begun
+            self._given_up = self._stopping and not self._room.make(step, self._settle_one)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        self._blocked = self._clock.monotonic() - begun
+        if self._given_up:
+            shutil.rmtree(folder, ignore_errors=True)
+            return
         self._pacer.save_begun(begun)
+        # What it waited for the save before it is no part of what a save takes.
+        began, last = self._clock.monotonic() - blocked, self._stopping
         directory = layout.StepDir(step, background.attempt_id, nonce)
-        background.submit(saver.Job(directory, folder, begun, prune=not self._stopping))
+        background.submit(saver.Job(directory, folder, began, prune=not last, blocked=blocked, stop=last))
+
+    @property
+    def _room(self) -> last_save.Room:
+        upload, left = self._pacer.upload, self._watchdog.left
+        return last_save.Room(self._peers, self._required_saver(), upload, left, self._log)
 
     def __enter__(self) -> Self:
         self._signal.install()
         try:
             self._watchdog.start()
             self._peers = peers.connect(self._env, workers=self._told.workers)
-            if self._told.progress_port is not None and self._peers.rank == 0:
-                self._progress.serve(self._told.progress_port)
+            if self._peers.rank == 0:
+                self._telling.serve()
         except BaseException:
             self._close()
             raise
@@ -224,16 +237,16 @@ class Run:
         if verdict is not None and not verdict.committed:
             raise errors.CheckpointError(f"the last save, of step {verdict.step}, failed: {verdict.problem}")
         self._farewell()
-        self._say(termination.FINISHED)
+        self._say(telling.FINISHED)
         self._watchdog.dismiss()
 
     def _end_preempted(self) -> None:
         """All ranks know of the stop. The watchdog stays awake: what follows may hang."""
         self._settle()
         self._farewell()
-        self._say(termination.PREEMPTED)
+        self._say(telling.PREEMPTED)
         self._log.flush()
-        if self._peers.processes:
+        if self._peers.processes or (self._saver is not None and self._saver.left_behind):
             self._leave()
 
     def _leave(self) -> None:
@@ -249,8 +262,8 @@ class Run:
     def _end_badly(self, error: BaseException) -> None:
         """An exception left the block: our own, the program's, or a collective's because a peer is gone."""
         if isinstance(error, errors.StaleAttempt):
-            self._log.error("stale", str(error), step=self._step)
-            self._say(termination.STALE)
+            self._log.error("stale", str(error), step=self._telling.step)
+            self._say(telling.STALE)
             self._watchdog.dismiss()
             return
         lost = self._peers.world > 1 and peers.is_loss(error)
@@ -265,11 +278,12 @@ class Run:
 
     def _give_up(self, why: str, seconds: float) -> None:
         """End this process now, as preempted, after at most `seconds` for a save that can still succeed."""
-        self._log.warning("gave-up", f"ending now, without the other ranks: {why}", step=self._step)
-        self._say(termination.PREEMPTED)
+        sentence = f"ending now, without the other ranks: {why}"
+        self._log.warning("gave-up", sentence, step=self._telling.step)
+        self._say(telling.PREEMPTED)
         if self._saver is not None:
             self._saver.finish_or_abandon(seconds=seconds, patience=_PATIENCE_SECONDS)
-        self._say(termination.PREEMPTED)
+        self._say(telling.PREEMPTED)
         self._log.flush()
         os._exit(PREEMPTED_EXIT)
 
@@ -277,18 +291,19 @@ class Run:
         self._stopping = True
         self._watchdog.stop_agreed()
         # Said now, and again when there is more to say: the grace may end sooner than we were told.
-        self._say(termination.PREEMPTED)
+        self._say(telling.PREEMPTED)
+        if self._saver is not None:
+            self._saver.hurry()
         if self._peers.rank == 0:
-            self._log.info("stopping", f"stopping at step {self._step}: {reason}", step=self._step)
+            step = self._telling.step
+            self._log.info("stopping", f"stopping at step {step}: {reason}", step=step)
 
     def _on_signal(self, at: float) -> None:
         self._watchdog.stop_asked(at)
 
     def _note_step(self, step: int) -> None:
         self._pacer.step_done(self._clock.monotonic())
-        if self._step is None:
-            self._log.info("first-step", f"first step {step} after restore", step=step, rank=self.rank)
-        self._step = self._progress.step = step
+        self._telling.step_done(step, self.rank)
 
     def _confer(self, step: int) -> Agreement:
         if self._saver is not None and (verdict := self._saver.collect()) is not None:
@@ -308,18 +323,27 @@ class Run:
 
     def _settle(self) -> saver.Verdict | None:
         """Wait for the save under way; the newest verdict. StaleAttempt when it met a newer attempt."""
-        if self._saver is not None and (verdict := self._saver.drain()) is not None:
+        self._settle_one()
+        return self._last
+
+    def _settle_one(self) -> saver.Verdict | None:
+        """Wait for the save under way; its verdict, None if there was none that is not known yet."""
+        verdict = self._saver.drain() if self._saver is not None else None
+        if verdict is not None:
             self._note_verdict(verdict)
         if self._last is not None and self._last.stale:
             raise errors.StaleAttempt(self._last.problem)
-        return self._last
+        return verdict
 
     def _note_verdict(self, verdict: saver.Verdict) -> None:
         self._last = verdict
-        if verdict.committed:
-            self._pacer.save_done(cost=self._blocked, whole=verdict.seconds)
-        else:
+        if not verdict.committed:
             self._pacer.save_failed(self._clock.monotonic())
+            return
+        self._pacer.save_done(cost=verdict.blocked, whole=verdict.seconds)
+        self._telling.saved(verdict)
+        if self.rank == 0:
+            self._telling.foresee()
 
     def _farewell(self) -> None:
         """No rank ends before all are done: that would break connections, and make torchrun kill the rest."""
@@ -327,23 +351,7 @@ class Run:
             self._peers.steps.agree([0])
 
     def _say(self, state: str) -> None:
-        path = self._told.termination_log
-        if path is None:
-            return
-        saved = self._saver.committed if self._saver else None
-        word = termination.LastWord(
-            state=state,
-            step=self._step if self._step is not None else self._resumed_from,
-            resumed_from=self._resumed_from,
-            saved_step=saved.step if saved else self._resumed_from,
-            save_seconds=saved.seconds if saved else None,
-        )
-        problem = termination.write(path, word)
-        if problem:
-            self._log.warning("no-termination-message", f"could not leave a last word: {problem}")
-
-    def _agreement_limit(self) -> float:
-        return watchdog.agreement_limit(self._pacer.longest_step())
+        self._telling.say(state, self._saver.committed if self._saver else None)
 
     def _required(self) -> Tracked:
         if self._tracked is None:
@@ -356,7 +364,7 @@ class Run:
         return self._saver
 
     def _close(self) -> None:
-        self._progress.close()
+        self._telling.close()
         if self._stopping and not self._complete:
             self._signal.ignore()
         else:

@@ -1,7 +1,7 @@
 """The last word of a life, which Kubernetes keeps with the container's status (`/dev/termination-log`).
 
     {"spottrain": 1, "state": "finished|preempted|stale", "step": N, "resumedFrom": N, "savedStep": N,
-    "saveSeconds": S}
+    "saveSeconds": S, "blockedSeconds": S, "fitsGrace": true}
 
 `step`: the last step that was done; `resumedFrom` and `savedStep`: as in COMMIT; null where there is none.
 """
@@ -17,13 +17,19 @@ FINISHED, PREEMPTED, STALE = "finished", "preempted", "stale"
 
 @dataclass(frozen=True)
 class LastWord:
-    """What the message says. `save_seconds`: how long the last save took until it was committed."""
+    """What the message says. `save_seconds`: how long the last save took until it was committed.
+
+    `blocked_seconds`: for how much of that training was held up; `fits_grace`: whether a save on SIGTERM was
+    expected to be done in time, None before one was measured.
+    """
 
     state: str
     step: int | None
     resumed_from: int | None
     saved_step: int | None
     save_seconds: float | None
+    blocked_seconds: float | None = None
+    fits_grace: bool | None = None
 
     def encode(self) -> bytes:
         """The message, far below the 4096 bytes that Kubernetes keeps."""
@@ -34,9 +40,15 @@ class LastWord:
                 "step": self.step,
                 "resumedFrom": self.resumed_from,
                 "savedStep": self.saved_step,
-                "saveSeconds": None if self.save_seconds is None else round(self.save_seconds, 3),
+                "saveSeconds": _rounded(self.save_seconds),
+                "blockedSeconds": _rounded(self.blocked_seconds),
+                "fitsGrace": self.fits_grace,
             }
         ).encode()
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 3)
 
 
 def write(path: Path, word: LastWord) -> str | None:

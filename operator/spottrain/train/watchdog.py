@@ -61,6 +61,12 @@ class Watchdog:
         """All ranks know of the stop."""
         self._note(asked=self._clock.monotonic(), agreed=True)
 
+    def left(self) -> float:
+        """Seconds until the grace is over but for a margin; all of it as long as nobody was told to stop."""
+        with self._changed:
+            now = self._clock.monotonic()
+            return max(self._end(now if self._asked is None else self._asked) - now, 0.0)
+
     def dismiss(self) -> None:
         """The session ended well: watch no more."""
         self._note(dismissed=True)
@@ -78,13 +84,16 @@ class Watchdog:
             self._changed.wait_for(lambda: self._dismissed or self._asked is not None)
             if self._dismissed or self._asked is None:
                 return
-            end = self._asked + max(self._grace - _MARGIN_SECONDS, 0.0)
+            end = self._end(self._asked)
             why = "the grace is over"
             if not self._alone() and not self._until(min(self._asked + self._limit(), end), settled=True):
                 why = "the other ranks do not answer"
             elif self._until(end, settled=False):
                 return
         self._give_up(why, max(end - self._clock.monotonic(), 0.0))
+
+    def _end(self, asked: float) -> float:
+        return asked + max(self._grace - _MARGIN_SECONDS, 0.0)
 
     def _until(self, end: float, *, settled: bool) -> bool:
         """Wait until then; whether the session was dismissed before (or, if `settled`, the stop agreed)."""

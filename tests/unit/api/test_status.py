@@ -45,6 +45,19 @@ STATUSES = st.builds(
     attempt=st.integers(0),
     attempt_id=st.text(),
     step=st.none() | st.integers(0),
+    progress=st.builds(
+        status.Progress,
+        total=st.none() | st.integers(0),
+        per_second=st.none() | st.floats(0, 1e6),
+        time=st.none() | TIMES,
+    ),
+    checkpoint=st.none()
+    | st.builds(
+        status.Checkpoint,
+        step=st.integers(0),
+        time=st.none() | TIMES,
+        save_seconds=st.none() | st.floats(0, 1e6),
+    ),
     start=st.none() | TIMES,
     completion=st.none() | TIMES,
     next_retry=st.none() | TIMES,

@@ -18,6 +18,9 @@ COMMIT = Commit(
     world_size=3,
     versions={"python": "3.11.2"},
     time=1.5,
+    stop=True,
+    blocked=0.25,
+    seconds=1.25,
 )
 
 
@@ -76,3 +79,10 @@ def test_damage_names_the_file():
     assert manifest.damage(COMMIT, {**sizes, "model.pt": 0}) == "model.pt has 0 bytes instead of 10"
     del sizes["rank-00002/rank.pt"]
     assert manifest.damage(COMMIT, sizes) == "rank-00002/rank.pt is missing"
+
+
+def test_a_commit_of_an_older_writer_that_did_not_measure_reads_all_the_same():
+    older = {k: v for k, v in json.loads(COMMIT.encode()).items() if k not in {"stop", "blocked", "seconds"}}
+    found = manifest.decode(json.dumps(older).encode(), COMMIT.directory)
+    assert isinstance(found, Commit)
+    assert (found.stop, found.blocked, found.seconds) == (False, 0.0, 0.0)

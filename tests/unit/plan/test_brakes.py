@@ -393,4 +393,6 @@ def test_a_job_that_does_not_ask_for_it_is_not_watched() -> None:
     cluster = watched()
     cluster.edit(virtual.wishes())
     says(cluster, 41, 9000.0)
+    says(cluster, None, 0.0, "10.0.0.1: Cannot connect")
     assert (cluster.status.attempt, cluster.status.failures) == (1, 0)
+    assert running_condition(cluster).message == "all workers run"

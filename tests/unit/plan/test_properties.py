@@ -93,7 +93,10 @@ class GangLife(stateful.RuleBasedStateMachine):
     @stateful.rule(still=st.sampled_from([0.0, 599.0, 601.0]), problem=st.sampled_from(["", "no answer"]))
     def worker_0_is_asked_for_its_step(self, still: float, problem: str) -> None:
         self.crashes += still > 600
-        self.cluster.progress = snap.Progress(self.cluster.status.attempt_id, 7, still, problem)
+        report = snap.Report(
+            7, self.cluster.now, 100, 0.5, status.Checkpoint(6), snap.Stop(still, 60.0, still < 60)
+        )
+        self.cluster.progress = snap.Progress(self.cluster.status.attempt_id, 7, still, problem, report)
 
     @stateful.rule(data=st.data())
     def a_machine_comes_back_and_starts_nothing(self, data: st.DataObject) -> None:

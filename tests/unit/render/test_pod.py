@@ -58,13 +58,13 @@ def test_torchrun_finds_its_whole_command_line_in_the_environment() -> None:
     }
 
 
-def independent(**changes: Any) -> dict[str, Any]:
-    """The pod of index 7 of an Independent job."""
+def independent(*, index: int = 7, **changes: Any) -> dict[str, Any]:
+    """The pod of an index of an Independent job."""
     whole = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
     base: dict[str, Any] = {"workers": 9, "checkpoint": spec.Checkpoint("s3://b/p")}
     wishes = spec.Spec(template=whole, mode=spec.Mode.INDEPENDENT, **{**base, **changes})
     mold = pod.Mold(JOB, wishes, "j1", whole, snap.Settings())
-    return pod.render(mold, actions.Overlay(7, 2, "abc", floor=False, grace=28))
+    return pod.render(mold, actions.Overlay(index, 2, "abc", floor=False, grace=28))
 
 
 def test_an_index_is_a_world_of_its_own_with_checkpoints_of_its_own() -> None:
@@ -104,10 +104,10 @@ def test_torchrun_starts_a_process_for_each_gpu_of_its_container() -> None:
         assert environment(rendered({"containers": [container]})).get("PET_NPROC_PER_NODE") == processes
 
 
-def test_only_worker_0_of_a_job_that_is_watched_is_told_where_to_tell_its_step() -> None:
-    for timeout, index, port in ((600.0, 0, "29580"), (600.0, 1, None), (None, 0, None)):
-        env = environment(rendered(progress_timeout=timeout, index=index))
-        assert env.get("SPOTTRAIN_PROGRESS_PORT") == port
+def test_only_worker_0_of_a_gang_is_told_where_to_tell_its_step() -> None:
+    for index, port in ((0, "29580"), (1, None)):
+        assert environment(rendered(index=index)).get("SPOTTRAIN_PROGRESS_PORT") == port
+    assert "SPOTTRAIN_PROGRESS_PORT" not in environment(independent(index=0))
 
 
 def test_torchruns_agent_leaves_its_workers_the_whole_grace() -> None:

@@ -1,5 +1,6 @@
 """Restoring and saving by several ranks at once, each rank a thread."""
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -233,3 +234,81 @@ def test_a_save_that_can_still_be_committed_is_waited_for(tmp_path: Path):
 
     assert ranks.together(1, rank) == [None]
     assert committed(store) == [7]
+
+
+class Stuck(MemoryStore):
+    """A store on which the files of one step hang until they are let go."""
+
+    def __init__(self, step: int) -> None:
+        super().__init__()
+        self._step = f"{step:010d}"
+        self.reached, self.let_go = threading.Event(), threading.Event()
+
+    def put_file(self, key: str, source: Path) -> None:
+        if self._step in key:
+            self.reached.set()
+            self.let_go.wait(20)
+        super().put_file(key, source)
+
+
+def test_an_upload_that_is_abandoned_makes_way_for_the_newest_state_on_every_rank(tmp_path: Path):
+    """And what is stored of it later is no checkpoint."""
+    store = Stuck(7)
+
+    def rank(line: peers.Peers) -> Any:
+        begun, _ = restored(store, "a", line)
+        assert begun is not None
+        background = saver.Saver(line, saver.Place(store, begun.record, keep=3), CLOCK, LOG)
+        verdicts = []
+        for step in (7, 9):
+            mine = tmp_path / f"{step}-{line.rank}"
+            mine.mkdir()
+            for name in ("a", "b"):
+                (mine / name).write_text(name)
+            directory = layout.StepDir(step, "a", f"{step:x}")
+            background.submit(saver.Job(directory, mine, CLOCK.monotonic(), prune=False, stop=step == 9))
+            if step == 7:
+                assert store.reached.wait(10)
+                background.abandon()
+            verdicts.append(background.drain())
+        return verdicts
+
+    for first, second in ranks.together(2, rank):
+        assert first.problem.startswith("rank 0: given up for a newer state")
+        assert (second.step, second.committed) == (9, True)
+    store.let_go.set()
+    assert committed(store) == [9]
+
+
+def test_what_a_save_cost_is_there_for_the_next_life_and_so_is_that_it_was_announced(tmp_path: Path):
+    store = MemoryStore()
+
+    def rank(line: peers.Peers) -> None:
+        begun, _ = restored(store, "a", line)
+        assert begun is not None
+        for step, stop in ((7, False), (9, True)):
+            mine = tmp_path / f"{step}-{line.rank}"
+            mine.mkdir()
+            (mine / "own").touch()
+            background = saver.Saver(line, saver.Place(store, begun.record, keep=3), CLOCK, LOG)
+            began = CLOCK.monotonic() - 2.0
+            directory = layout.StepDir(step, "a", f"{step:x}")
+            blocked = 0.5 + line.rank
+            background.submit(saver.Job(directory, mine, began, prune=False, blocked=blocked, stop=stop))
+            background.drain()
+
+    assert ranks.together(2, rank) == [None, None]
+    found, _ = restored(store, "b", peers.ALONE)
+    assert found is not None
+    history = found.history
+    assert (history.interruptions, history.announced, history.blocked) == (1, 1, 1.5)
+    assert history.whole is not None
+    assert 2.0 <= history.whole < 5.0
+
+
+def test_an_interruption_after_which_an_older_save_is_gone_on_from_was_not_announced(tmp_path: Path):
+    store = MemoryStore()
+    live(store, "a", tmp_path, 7, world=1)
+    found, _ = restored(store, "b", peers.ALONE)
+    assert found is not None
+    assert (found.history.interruptions, found.history.announced) == (1, 0)

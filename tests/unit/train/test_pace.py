@@ -1,10 +1,14 @@
+import math
+
 import pytest
 
-from spottrain.train.pace import Pacer
+from spottrain.train.pace import History, Outlook, Pacer
 
 
-def pacer(fixed: float | None = None, nodes: int = 1) -> Pacer:
-    made = Pacer(fixed=fixed, nodes=nodes, exposure=0.0, interruptions=0)
+def pacer(
+    fixed: float | None = None, nodes: int = 1, grace: float = math.inf, history: History | None = None
+) -> Pacer:
+    made = Pacer(fixed=fixed, nodes=nodes, grace=grace, history=history)
     made.begin(0.0)
     return made
 
@@ -23,7 +27,7 @@ def test_zero_means_after_every_step():
 
 
 def test_nothing_is_due_before_training_begins():
-    assert not Pacer(fixed=0, nodes=1, exposure=0.0, interruptions=0).due(1e9)
+    assert not Pacer(fixed=0, nodes=1).due(1e9)
 
 
 def test_automatic_follows_the_measured_cost():
@@ -68,3 +72,43 @@ def test_the_longest_step_counts_evaluations_too_and_is_forgotten_after_a_hundre
     for step in range(100):
         paced.step_done(34.0 + step)
     assert paced.longest_step() == 1.0
+
+
+def test_the_first_interval_of_a_life_rests_on_what_its_job_has_learnt():
+    history = History(exposure=3600.0, interruptions=3, announced=3, blocked=4.0, whole=9.0)
+    mean = (0.5 * 8 * 3600 + 3600.0) / 3.5
+    assert pacer(history=history).interval(0.0) == pytest.approx(math.sqrt(2 * 4.0 * mean / (1 - 4 / 5)))
+
+
+def test_what_a_stop_takes_is_a_usual_step_and_a_save():
+    paced = pacer(grace=25.0)
+    assert paced.outlook() is None, "nothing was measured"
+    for now in (0.5, 1.0, 31.0, 31.5, 32.0):
+        paced.step_done(now)
+    paced.save_done(cost=2.0, whole=20.0)
+    assert paced.outlook() == Outlook(20.5, 25.0)
+    assert paced.upload() == 18.0
+    assert paced.rate() == pytest.approx(5 / 32)
+
+
+@pytest.mark.parametrize(("whole", "fits"), [(24.0, True), (24.1, False)])
+def test_a_second_of_the_grace_is_left_to_the_end_of_the_process(whole: float, fits: bool):
+    paced = pacer(grace=25.0)
+    paced.save_done(cost=1.0, whole=whole)
+    outlook = paced.outlook()
+    assert outlook is not None
+    assert outlook.fits == fits
+
+
+def test_a_save_that_cannot_fit_the_grace_comes_as_often_as_without_notices():
+    history = History(exposure=7 * 3600.0, interruptions=8, announced=8)
+    fitting, late = pacer(grace=30.0, history=history), pacer(grace=30.0, history=history)
+    fitting.save_done(cost=2.0, whole=28.0)
+    late.save_done(cost=2.0, whole=30.0)
+    assert late.interval(0.0) == pytest.approx(fitting.interval(0.0) * math.sqrt(1 - 9 / 10))
+
+
+def test_a_fixed_interval_stays_what_it_is_though_no_save_fits_the_grace():
+    paced = pacer(fixed=600, grace=10.0)
+    paced.save_done(cost=2.0, whole=30.0)
+    assert paced.interval(0.0) == 600

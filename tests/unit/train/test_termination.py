@@ -5,7 +5,7 @@ from pathlib import Path
 from spottrain.train import termination
 from spottrain.train.termination import LastWord
 
-WORD = LastWord("preempted", step=41, resumed_from=None, saved_step=40, save_seconds=0.12345)
+WORD = LastWord("preempted", step=41, resumed_from=None, saved_step=40, save_seconds=0.12345, fits_grace=True)
 
 
 def test_the_message_is_what_the_operator_reads():
@@ -16,6 +16,8 @@ def test_the_message_is_what_the_operator_reads():
         "resumedFrom": None,
         "savedStep": 40,
         "saveSeconds": 0.123,
+        "blockedSeconds": None,
+        "fitsGrace": True,
     }
 
 

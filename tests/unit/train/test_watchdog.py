@@ -70,3 +70,13 @@ def test_the_agreement_may_take_three_steps_and_at_least_five_seconds():
     assert watchdog.agreement_limit(0.0) == 5.0
     assert watchdog.agreement_limit(1.0) == 5.0
     assert watchdog.agreement_limit(20.0) == 60.0
+
+
+def test_what_is_left_of_the_grace_counts_from_the_stop():
+    made, _ = watching(grace=30, alone=True)
+    assert made.left() == 29.0
+    made.stop_asked(time.monotonic() - 10)
+    assert 18.5 < made.left() <= 19.0
+    made.stop_asked(time.monotonic())
+    assert made.left() <= 19.0, "the first one counts"
+    made.dismiss()

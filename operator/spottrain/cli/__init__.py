@@ -1,0 +1,1 @@
+"""`spottrain`: what people type. It reads the store with their own credentials, and needs no cluster."""

@@ -1,0 +1,119 @@
+"""What a run tells of itself: `/progress` while it lives, and its last word.
+
+    {…, "total": 1000, "perSecond": 3.125, "resumedFrom": 20,
+     "checkpoint": {"step": 40, "time": 1795965891.8, "seconds": 12.1, "blockedSeconds": 0.84},
+     "stop": {"seconds": 12.4, "graceSeconds": 25.0, "fits": true}}
+
+`checkpoint`: the newest one of this life; `stop`: what a stop would take until its save is committed, as
+measured. Both, like the numbers, are null as long as they are not known.
+"""
+
+from typing import Any
+
+from spottrain.train import pace, progress, saver, settings, termination
+from spottrain.train.clock import Clock
+from spottrain.train.log import Log
+
+FINISHED, PREEMPTED, STALE = termination.FINISHED, termination.PREEMPTED, termination.STALE
+
+
+class Telling:
+    """Keeps what there is to tell of one run. Read by the thread that serves it, written by the others."""
+
+    def __init__(self, told: settings.Settings, pacer: pace.Pacer, clock: Clock, log: Log) -> None:
+        self._told = told
+        self._pacer = pacer
+        self._clock = clock
+        self._log = log
+        self._progress = progress.Progress(told.attempt_id, log, self.report)
+        self._saved: saver.Verdict | None = None
+        self._fits: bool | None = None
+        self.resumed_from: int | None = None
+        self.total: int | None = None
+
+    @property
+    def step(self) -> int | None:
+        """The last step that was done."""
+        return self._progress.step
+
+    def serve(self) -> None:
+        """Answer from now on, where the operator asks for it."""
+        if self._told.progress_port is not None:
+            self._progress.serve(self._told.progress_port)
+
+    def close(self) -> None:
+        """Answer no more."""
+        self._progress.close()
+
+    def begin(self, pacer: pace.Pacer, resumed_from: int | None) -> None:
+        """Training goes on from that step, at the pace of `pacer`."""
+        self._pacer, self.resumed_from = pacer, resumed_from
+
+    def step_done(self, step: int, rank: int) -> None:
+        """This step is done."""
+        if self.step is None:
+            self._log.info("first-step", f"first step {step} after restore", step=step, rank=rank)
+        self._progress.step = step
+
+    def saved(self, verdict: saver.Verdict) -> None:
+        """This save was committed."""
+        self._saved = verdict
+
+    def foresee(self) -> None:
+        """Say whether a stop leaves time for a save, whenever the answer has changed."""
+        outlook = self._pacer.outlook()
+        fits = None if outlook is None else outlook.fits
+        if outlook is None or fits is self._fits or (fits and self._fits is None):
+            self._fits = fits
+            return
+        self._fits = fits
+        every = self._pacer.interval(self._clock.monotonic())
+        words = {"seconds": outlook.seconds, "grace": outlook.grace, "interval": every}
+        needs = f"a save on SIGTERM takes about {outlook.seconds:.1f} s of the {outlook.grace:g} s of grace"
+        if fits:
+            self._log.info("grace-suffices", f"{needs}: it fits again", **words)
+            return
+        advice = "raise spec.spot.gracePeriod if the notice window allows it, or save less"
+        sentence = f"{needs}: a reclaim loses what came since the last save, up to {every:.0f} s; {advice}"
+        self._log.warning("grace-too-short", sentence, **words)
+
+    def report(self) -> dict[str, Any]:
+        """What `/progress` tells beside the step."""
+        saved, outlook, rate = self._saved, self._pacer.outlook(), self._pacer.rate()
+        return {
+            "total": self.total,
+            "perSecond": None if rate is None else round(rate, 4),
+            "resumedFrom": self.resumed_from,
+            "checkpoint": saved
+            and {
+                "step": saved.step,
+                "time": round(saved.time, 3),
+                "seconds": round(saved.seconds, 3),
+                "blockedSeconds": round(saved.blocked, 3),
+            },
+            "stop": outlook
+            and {
+                "seconds": round(outlook.seconds, 3),
+                "graceSeconds": outlook.grace,
+                "fits": outlook.fits,
+            },
+        }
+
+    def say(self, state: str, saved: saver.Verdict | None) -> None:
+        """Leave the last word; `saved`: the newest save that was committed."""
+        path = self._told.termination_log
+        if path is None:
+            return
+        outlook = self._pacer.outlook()
+        word = termination.LastWord(
+            state=state,
+            step=self.step if self.step is not None else self.resumed_from,
+            resumed_from=self.resumed_from,
+            saved_step=saved.step if saved else self.resumed_from,
+            save_seconds=saved.seconds if saved else None,
+            blocked_seconds=saved.blocked if saved else None,
+            fits_grace=None if outlook is None else outlook.fits,
+        )
+        problem = termination.write(path, word)
+        if problem:
+            self._log.warning("no-termination-message", f"could not leave a last word: {problem}")

@@ -1,0 +1,104 @@
+"""What workers say of themselves, in the status."""
+
+import dataclasses
+import datetime as dt
+
+from spottrain.api import conditions, status
+from spottrain.plan import snapshot as snap
+from tests.unit.plan import virtual
+
+SAVED = status.Checkpoint(40, virtual.EPOCH + dt.timedelta(seconds=5), 12.0)
+
+
+def told(cluster: virtual.Cluster, **changes: object) -> status.Status:
+    """The status after worker 0 of the current attempt has told that."""
+    report = dataclasses.replace(snap.Report(41, cluster.now, 1000, 3.125, SAVED), **changes)  # type: ignore[arg-type]
+    cluster.progress = snap.Progress(cluster.status.attempt_id, report.step, 0.0, report=report)
+    cluster.settle()
+    return cluster.status
+
+
+def grace(one: status.Status) -> conditions.Condition:
+    found = conditions.find(one.conditions, conditions.GRACE_SUFFICIENT)
+    assert found is not None
+    return found
+
+
+def test_step_rate_and_checkpoint_reach_the_status() -> None:
+    cluster = virtual.Cluster().running()
+    one = told(cluster)
+    assert one.step == 41
+    assert one.progress == status.Progress(1000, 3.125, cluster.now)
+    assert one.checkpoint == SAVED
+    rendered = status.render(one)
+    assert rendered["progress"] == {
+        "step": 41,
+        "total": 1000,
+        "perSecond": 3.125,
+        "time": "2026-01-01T00:00:00Z",
+    }
+    assert rendered["checkpoint"] == {"step": 40, "time": "2026-01-01T00:00:05Z", "saveSeconds": 12.0}
+
+
+def test_a_life_that_has_not_saved_yet_leaves_the_checkpoint_of_the_one_before() -> None:
+    cluster = virtual.Cluster().running()
+    told(cluster)
+    cluster.evict("tr-1-1")
+    cluster.recovered()
+    assert cluster.status.attempt == 2
+    one = told(cluster, step=None, saved=None)
+    assert (one.step, one.checkpoint) == (41, SAVED)
+
+
+def test_what_another_attempt_says_is_not_told() -> None:
+    cluster = virtual.Cluster().running()
+    report = snap.Report(41, cluster.now)
+    cluster.progress = snap.Progress("other", 41, 0.0, report=report)
+    cluster.settle()
+    assert (cluster.status.step, cluster.status.progress) == (None, status.Progress())
+
+
+def test_the_last_word_of_a_life_tells_its_checkpoint_where_nobody_could_ask() -> None:
+    cluster = virtual.Cluster().running()
+    name = cluster.pod(0).name
+    cluster.pods[name] = dataclasses.replace(cluster.pods[name], said=snap.Words("preempted", 57, 57, 3.5))
+    cluster.settle()
+    assert cluster.status.checkpoint == status.Checkpoint(57, None, 3.5)
+    assert cluster.status.step == 57
+
+
+def test_what_a_life_began_with_is_no_save_of_its_own() -> None:
+    cluster = virtual.Cluster().running()
+    name = cluster.pod(0).name
+    cluster.pods[name] = dataclasses.replace(cluster.pods[name], said=snap.Words("preempted", 57, 20, None))
+    cluster.settle()
+    assert cluster.status.checkpoint is None
+
+
+def test_a_save_that_fits_the_grace_is_a_condition_without_an_event() -> None:
+    cluster = virtual.Cluster().running()
+    events = len(cluster.events)
+    one = grace(told(cluster, stop=snap.Stop(12.345, 25.0, fits=True)))
+    assert (one.status, one.reason) == (True, "SaveFits")
+    assert one.message == "a save on SIGTERM takes about 12 s of the 25 s of grace"
+    assert len(cluster.events) == events
+
+
+def test_a_save_that_does_not_fit_is_said_once_and_again_when_it_happens_again() -> None:
+    cluster = virtual.Cluster().running()
+    events = len(cluster.events)
+    for seconds, fits in ((31.2, False), (33.3, False), (20.0, True), (31.2, False)):
+        told(cluster, stop=snap.Stop(seconds, 25.0, fits=fits))
+    found = grace(cluster.status)
+    assert (found.status, found.reason) == (False, "SaveTooSlow")
+    needs = "a save on SIGTERM takes about 31 s of the 25 s of grace"
+    assert found.message == f"{needs}: a reclaim loses what came since the last save"
+    said = [event for event in cluster.events[events:] if event.reason == "SaveTooSlow"]
+    assert [event.warning for event in said] == [True, True]
+
+
+def test_a_report_alone_decides_nothing_but_its_step() -> None:
+    one = status.Status(step=41)
+    more = dataclasses.replace(one, progress=status.Progress(1000, 3.0, virtual.EPOCH), checkpoint=SAVED)
+    assert more.decides_as(one)
+    assert not dataclasses.replace(one, step=42).decides_as(one)
