@@ -20,6 +20,7 @@ STATUS = status.Status(
     attempt=3,
     attempt_id="5e0f",
     created_attempt=3,
+    created=indexes.parse("0-6,9"),
     go_attempt=3,
     reclaims=2,
     failures=1,

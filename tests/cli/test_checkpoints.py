@@ -214,5 +214,6 @@ def test_what_is_no_uri_is_told_what_one_looks_like() -> None:
     said = Shelf(location.Location(""), "").run("ls", uri="ck/tr")
     assert (said.code, said.err) == (
         1,
-        "spottrain: 'ck/tr' is no checkpoint URI: write s3://bucket/prefix or file:///directory\n",
+        "spottrain: 'ck/tr' is no checkpoint URI: "
+        "write s3://bucket/prefix, gs://bucket/prefix, az://container/prefix or file:///directory\n",
     )
