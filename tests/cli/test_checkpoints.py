@@ -212,8 +212,8 @@ def test_a_step_that_was_saved_twice_needs_more_of_its_name(place: Shelf) -> Non
 
 def test_what_is_no_uri_is_told_what_one_looks_like() -> None:
     said = Shelf(location.Location(""), "").run("ls", uri="ck/tr")
-    assert (said.code, said.err) == (
-        1,
+    assert said.code == 1
+    assert said.err == (
         "spottrain: 'ck/tr' is no checkpoint URI: "
-        "write s3://bucket/prefix, gs://bucket/prefix, az://container/prefix or file:///directory\n",
+        "write s3://bucket/prefix, gs://bucket/prefix, az://container/prefix or file:///directory\n"
     )
