@@ -31,6 +31,13 @@ class Slow:
     def until_reached(self) -> None:
         assert self.reached.wait(20)
 
+    def catch_one(self, program: processes.Program) -> None:
+        """Have the program save once; that upload hangs, and what follows goes through."""
+        self.shut.set()
+        program.say("save")
+        self.until_reached()
+        self.shut.clear()
+
 
 @pytest.fixture
 def slow(proxy: faults.Proxy) -> Slow:
@@ -94,10 +101,7 @@ def test_a_stop_gives_up_an_upload_that_is_stuck_and_saves_the_newest_state(
 ):
     program = bench.start("saver.py", 4000, **here(bucket, proxy, SPOTTRAIN_GRACE_SECONDS=20))
     first = saved_once(program)
-    slow.shut.set()
-    program.say("save")
-    slow.until_reached()
-    slow.shut.clear()
+    slow.catch_one(program)
     stuck = last_step(program)
     program.wait_for(rf"\nstep {stuck + 120} ")  # longer than twice a save and 5 s
     program.send(signal.SIGTERM)
@@ -114,10 +118,7 @@ def test_a_stop_finishes_an_upload_and_saves_the_newest_state_too_when_there_is_
 ):
     program = bench.start("saver.py", 4000, **here(bucket, proxy, SPOTTRAIN_GRACE_SECONDS=20))
     first = saved_once(program)
-    slow.shut.set()
-    program.say("save")
-    slow.until_reached()
-    slow.shut.clear()
+    slow.catch_one(program)
     program.send(signal.SIGTERM)
     program.wait_for("event=stopping")
     time.sleep(0.5)

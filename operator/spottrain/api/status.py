@@ -186,9 +186,16 @@ class Status:
     def decisions(self) -> tuple["Status", dict[str, tuple[bool | None, str, int]]]:
         """The status without its words, and what its conditions hold true."""
         counted = Workers(self.workers.desired, indexes=self.workers.indexes)
-        bare = dataclasses.replace(self, workers=counted, conditions=(), go_attempt=0)
-        bare = dataclasses.replace(bare, created_attempt=0, created=NONE)
-        bare = dataclasses.replace(bare, progress=Progress(), checkpoint=None)
+        bare = dataclasses.replace(
+            self,
+            workers=counted,
+            conditions=(),
+            go_attempt=0,
+            created_attempt=0,
+            created=NONE,
+            progress=Progress(),
+            checkpoint=None,
+        )
         return bare, words.decided(self.conditions)
 
 

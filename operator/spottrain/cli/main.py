@@ -148,10 +148,7 @@ def _ls(given: argparse.Namespace) -> int:
 def _verify(given: argparse.Namespace) -> int:
     store = _store(given)
     found = overview.look(store)
-    never = "never committed"
-    chosen = (
-        [one for one in found.saves if one.problem != never] if given.all else [found.find(given.checkpoint)]
-    )
+    chosen = found.committed if given.all else [found.find(given.checkpoint)]
     outcome: list[checkpoints.Verified] = []
 
     def told(one: checkpoints.Verified) -> None:

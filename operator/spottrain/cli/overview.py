@@ -57,6 +57,12 @@ class Overview:
         """The newest claim."""
         return self.records[max(self.records)] if self.records else None
 
+    @property
+    def committed(self) -> list[Save]:
+        """Those that were committed, damaged ones too."""
+        known = set(self.seen.committed)
+        return [save for save in self.saves if save.directory in known]
+
     def find(self, wanted: str) -> Save:
         """The save that `wanted` names: `latest`, a step, or a directory's name or the beginning of it."""
         if wanted == Place.LATEST:

@@ -117,16 +117,22 @@ def _unschedulable(status: Object) -> str:
     return condition.get("message") or "unschedulable"
 
 
+def _waits(status: Object) -> list[tuple[str, Object]]:
+    """Name and `waiting` of each container that waits, init containers first."""
+    parts = ("initContainerStatuses", "containerStatuses")
+    statuses = [one for part in parts for one in status.get(part) or ()]
+    states = [(one.get("name", ""), (one.get("state") or {}).get("waiting")) for one in statuses]
+    return [(name, waits) for name, waits in states if waits is not None]
+
+
 _BEGINNING = {"ContainerCreating", "PodInitializing"}
 
 
 def _waiting(status: Object) -> str:
     """Its kubelet's words for a container that it tries in vain to start, such as `ImagePullBackOff: …`."""
-    statuses = (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ()))
-    for one in statuses:
-        waits = (one.get("state") or {}).get("waiting") or {}
+    for name, waits in _waits(status):
         if (reason := waits.get("reason")) and reason not in _BEGINNING:
-            return f"{one.get('name', '')}: {reason}: {waits.get('message') or ''}".rstrip(": ")
+            return f"{name}: {reason}: {waits.get('message') or ''}".rstrip(": ")
     return ""
 
 
@@ -140,12 +146,7 @@ def _stranded(status: Object) -> dt.datetime | None:
     sandbox = _conditions(status).get("PodReadyToStartContainers") or {}
     if status.get("phase") != "Pending" or sandbox.get("status") != "False":
         return None
-    states = [
-        (one.get("state") or {}).get("waiting")
-        for part in ("initContainerStatuses", "containerStatuses")
-        for one in status.get(part) or ()
-    ]
-    if not any(waits is not None and not waits.get("reason") for waits in states):
+    if all(waits.get("reason") for _, waits in _waits(status)):
         return None
     return duration.optional_time(sandbox.get("lastTransitionTime"))
 
