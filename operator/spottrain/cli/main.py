@@ -52,7 +52,7 @@ def _parser(env: Mapping[str, str]) -> argparse.ArgumentParser:
     def command(name: str, act: Any, text: str) -> argparse.ArgumentParser:
         made = acts.add_parser(name, help=text, description=text, epilog=_EPILOG)
         made.set_defaults(act=act)
-        made.add_argument("uri", metavar="URI", help="s3://bucket/prefix, file:///directory or a directory")
+        made.add_argument("uri", metavar="URI", help="s3://, gs://, az:// or file:// URI, or a directory")
         made.add_argument("-o", "--output", choices=("table", "json"), default="table")
         made.add_argument("--endpoint", default=env.get("SPOTTRAIN_CHECKPOINT_ENDPOINT", ""))
         made.add_argument("--region", default=env.get("SPOTTRAIN_CHECKPOINT_REGION", ""))
