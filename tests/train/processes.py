@@ -144,3 +144,20 @@ def claims(folder: Path) -> list[int]:
     """The numbers claimed below a directory."""
     keys = (f"lineage/{path.name}" for path in (folder / "lineage").iterdir())
     return sorted(seq for key in keys if (seq := layout.parse_record_key(key)))
+
+
+def wait_until_handled(program: Program) -> None:
+    """Until the process catches SIGTERM, by its own /proc entry."""
+    deadline = time.monotonic() + 20
+    bit = 1 << (signal.SIGTERM - 1)
+    while time.monotonic() < deadline:
+        caught = re.search(r"SigCgt:\s+(\w+)", Path(f"/proc/{program.pid}/status").read_text())
+        if caught and int(caught[1], 16) & bit:
+            return
+        time.sleep(0.02)
+    raise AssertionError(program.output)
+
+
+def children(pid: int) -> list[int]:
+    """The processes that this one has started."""
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]

@@ -1,7 +1,6 @@
-"""One process through stops and kills: B1, B11 and what surrounds them."""
+"""One process through stops and kills."""
 
 import json
-import re
 import signal
 import socket
 import sys
@@ -9,9 +8,6 @@ import time
 import urllib.request
 from pathlib import Path
 
-import pytest
-
-from tests.contract import gateway
 from tests.train import processes
 
 
@@ -21,23 +17,6 @@ def here(tmp_path: Path, **env: object) -> dict[str, object]:
         "SPOTTRAIN_CHECKPOINT_INTERVAL": 3600,
         **env,
     }
-
-
-def test_b1_a_stop_saves_the_current_step_and_nobody_takes_it_for_done(
-    bench: processes.Bench, tmp_path: Path
-):
-    program = bench.start("counter.py", 1000, **here(tmp_path))
-    program.wait_for("^step 5$|\nstep 5\n")
-    program.send(signal.SIGTERM)
-    assert program.wait(10) == 75
-    assert "done" not in program.output
-    last = program.steps()[-1]
-    assert [commit.step for commit in processes.commits(tmp_path / "ck")] == [last]
-
-    again = bench.start("counter.py", last + 3, **here(tmp_path))
-    assert again.wait() == 0
-    assert f"resume {last + 1} count {last + 1}" in again.output
-    assert f"done count {last + 3}" in again.output
 
 
 def test_indexes_that_run_the_same_program_each_go_on_from_their_own_checkpoints(
@@ -70,74 +49,15 @@ def test_indexes_that_run_the_same_program_each_go_on_from_their_own_checkpoints
         assert f"resume {last[index] + 1} count {last[index] + 1}" in again.output
 
 
-@pytest.mark.parametrize("after", [0.1, 0.3, 0.5])
-def test_b1_an_early_stop_ends_it_before_any_step(bench: processes.Bench, tmp_path: Path, after: float):
-    program = bench.start("counter.py", 1000, **here(tmp_path, STEP_SECONDS=1))
-    time.sleep(after)
-    program.send(signal.SIGTERM)
-    assert program.wait(10) in {75, -signal.SIGTERM}
-    assert len(program.steps()) <= 1 if "first step" in program.output else program.steps() == []
-
-
-def test_b1_a_stop_while_waiting_for_the_release_claims_nothing(bench: processes.Bench, tmp_path: Path):
-    (tmp_path / "annotations").write_text('spottrain.dev/go="ffff"\n')
-    env = here(tmp_path, SPOTTRAIN_GO_FILE=tmp_path / "annotations", SPOTTRAIN_ATTEMPT_ID="0a")
-    program = bench.start("counter.py", 1000, **env)
-    wait_until_handled(program)
-    program.send(signal.SIGTERM)
-    assert program.wait(10) == 75
-    assert program.steps() == []
-    assert not (tmp_path / "ck" / "lineage").exists()
-
-
-def wait_until_handled(program: processes.Program) -> None:
-    """Until the process catches SIGTERM, by its own /proc entry."""
-    deadline = time.monotonic() + 20
-    bit = 1 << (signal.SIGTERM - 1)
-    while time.monotonic() < deadline:
-        caught = re.search(r"SigCgt:\s+(\w+)", Path(f"/proc/{program.pid}/status").read_text())
-        if caught and int(caught[1], 16) & bit:
-            return
-        time.sleep(0.02)
-    raise AssertionError(program.output)
-
-
 def test_the_release_starts_it(bench: processes.Bench, tmp_path: Path):
     go = tmp_path / "annotations"
     program = bench.start("counter.py", 2, **here(tmp_path, SPOTTRAIN_GO_FILE=go, SPOTTRAIN_ATTEMPT_ID="0a"))
-    wait_until_handled(program)
+    processes.wait_until_handled(program)
     time.sleep(0.3)
     assert program.steps() == []
     go.write_text('a="b"\nspottrain.dev/go="0a"\n')
     assert program.wait() == 0
     assert program.steps() == [0, 1]
-
-
-def test_b11_interrupted_again_before_the_next_save(
-    bench: processes.Bench, s3_server: gateway.Gateway, bucket: str
-):
-    env = {
-        "SPOTTRAIN_CHECKPOINT_URI": f"s3://{bucket}/tr",
-        "SPOTTRAIN_CHECKPOINT_ENDPOINT": s3_server.endpoint,
-        "SPOTTRAIN_CHECKPOINT_INTERVAL": 3600,
-    }
-    first = bench.start("counter.py", 10_000, STEP_SECONDS=0.005, **env)
-    first.wait_for("\nstep 100\n")
-    first.send(signal.SIGTERM)
-    assert first.wait() == 75
-    resumed = []
-    for _ in range(5):
-        again = bench.start("counter.py", 10_000, **env)
-        resumed.append(int(again.wait_for(r"resume (\d+) count")[1]))
-        again.wait_for(r"\nstep \d+\n")
-        again.send(signal.SIGKILL)
-        again.wait()
-    saved = first.steps()[-1]
-    assert resumed == [saved + 1] * 5
-    keys = s3_server.client().list_objects_v2(Bucket=bucket)["Contents"]
-    names = [item["Key"] for item in keys]
-    assert sum("/lineage/" in name for name in names) == 6
-    assert len({name.split("/")[2] for name in names if "/steps/" in name}) == 1
 
 
 def test_a_restart_within_an_attempt_goes_on_from_its_own_commits(bench: processes.Bench, tmp_path: Path):

@@ -8,7 +8,7 @@ from typing import Any
 from spottrain.api import clouds, names, spec
 from spottrain.plan import actions
 from spottrain.plan import snapshot as snap
-from spottrain.render import environment, identity, scheduling
+from spottrain.render import environment, identity, scheduling, shells
 
 PODINFO_VOLUME = "spottrain-podinfo"
 
@@ -94,6 +94,7 @@ def _spec(mold: Mold, overlay: actions.Overlay, given: dict[str, Any]) -> dict[s
     for part in ("initContainers", "containers"):
         if part in given:
             pod[part] = [_container(one, entries) for one in given[part]]
+    pod["containers"] = [{**one, **shells.stop_hook(one, given)} for one in pod["containers"]]
     others = {names.LABEL_JOB: job}
     if not mold.wishes.independent:  # whose indexes have attempts of their own
         others[names.LABEL_ATTEMPT] = str(overlay.attempt)

@@ -284,6 +284,7 @@ class Run:
         if self._saver is not None:
             self._saver.finish_or_abandon(seconds=seconds, patience=_PATIENCE_SECONDS)
         self._say(telling.PREEMPTED)
+        self._telling.own_up(self._saver.committed if self._saver else None)
         self._log.flush()
         os._exit(PREEMPTED_EXIT)
 

@@ -99,6 +99,15 @@ class Telling:
             },
         }
 
+    def own_up(self, saved: saver.Verdict | None) -> None:
+        """Say what is lost when the process ends now; `saved`: the newest save that was committed."""
+        last = saved.step if saved else self.resumed_from
+        if self.step is None or (last is not None and last >= self.step):
+            return
+        since = "the start" if last is None else f"step {last}"
+        kept = "" if last is None else last
+        self._log.warning("lost-work", f"what came after {since} is lost", step=self.step, saved=kept)
+
     def say(self, state: str, saved: saver.Verdict | None) -> None:
         """Leave the last word; `saved`: the newest save that was committed."""
         path = self._told.termination_log

@@ -2,10 +2,12 @@
 
 from typing import Any
 
+import pytest
+
 from spottrain.api import clouds, spec
 from spottrain.plan import actions
 from spottrain.plan import snapshot as snap
-from spottrain.render import identity, pod, scheduling
+from spottrain.render import identity, pod, scheduling, shells
 
 JOB = identity.Identity("t", "tr", "u1")
 
@@ -258,3 +260,37 @@ def test_a_floor_worker_has_no_preference_among_pools() -> None:
     pool = snap.Pool(clouds.Capacity.SPOT, "zone-a", "g5.xlarge")
     node = rendered(resting=(pool,), floor=True)["spec"]["affinity"]["nodeAffinity"]
     assert "preferredDuringSchedulingIgnoredDuringExecution" not in node
+
+
+@pytest.mark.parametrize(
+    "command", [["sh", "-c", "cd /app && python train.py"], ["/bin/bash", "run"], ["/app/run.sh"]], ids=str
+)
+def test_b01_a_container_whose_command_is_a_shell_passes_sigterm_on(command: list[str]) -> None:
+    lifecycle = {"postStart": {"exec": {"command": ["true"]}}}
+    containers = [{"name": "c", "image": "i", "command": command, "lifecycle": lifecycle}]
+    (one,) = rendered({"spec": {"containers": containers}})["spec"]["containers"]
+    assert one["lifecycle"] == {
+        **lifecycle,
+        "preStop": {"exec": {"command": ["sh", "-c", shells.PASS_ON]}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("container", "pod"),
+    [
+        ({"command": ["python", "train.py"]}, {}),
+        ({}, {}),
+        ({"command": ["sh"]}, {"shareProcessNamespace": True}),
+        ({"command": ["sh"]}, {"hostPID": True}),
+    ],
+    ids=["a program", "the image's own command", "PID 1 is the pod's", "PID 1 is the machine's"],
+)
+def test_b01_other_containers_get_no_hook(container: dict[str, Any], pod: dict[str, Any]) -> None:
+    whole = {"spec": {**pod, "containers": [{"name": "c", "image": "i", **container}]}}
+    assert "lifecycle" not in rendered(whole)["spec"]["containers"][0]
+
+
+def test_b01_a_hook_of_the_templates_own_is_left_alone() -> None:
+    own = {"preStop": {"exec": {"command": ["save"]}}}
+    containers = [{"name": "c", "image": "i", "command": ["sh"], "lifecycle": own}]
+    assert rendered({"spec": {"containers": containers}})["spec"]["containers"][0]["lifecycle"] == own
