@@ -75,6 +75,10 @@ bench-recovery: venv ## how fast lost gangs run again, beside JobSet: a table an
 bench-scale: venv ## a thousand gangs on one operator: a table and build/bench/scale.json
 	PYTHONPATH=.:operator $(PY) -m bench.scale $(BENCH_FLAGS)
 
+.PHONY: bench-checkpoint
+bench-checkpoint: venv ## what saves and restores cost, and 500 kills: a table and build/bench/checkpoint.json
+	PYTHONPATH=.:operator $(PY) -m bench.checkpoint $(BENCH_FLAGS)
+
 .PHONY: chaos
 chaos: venv ## 15 minutes of random faults against jobs, and whether any work was lost: build/chaos/report.json
 	PYTHONPATH=.:operator $(PY) -m chaos $(CHAOS_FLAGS)

@@ -54,8 +54,11 @@ class Store(Protocol):
     def get(self, key: str) -> bytes | None:
         """The object's bytes, or None when there is no such object."""
 
-    def get_file(self, key: str, target: Path) -> bool:
-        """Write the object's bytes to `target` (whose folder exists); False when there is no such object."""
+    def get_file(self, key: str, target: Path) -> str | None:
+        """Write the object's bytes to `target` (whose folder exists), and say their SHA-256, in hex.
+
+        None when there is no such object.
+        """
 
     def head(self, key: str) -> int | None:
         """The object's size in bytes, or None when there is no such object."""

@@ -1,12 +1,11 @@
 """A rank's files between its disk and the store, with their checksums."""
 
-import hashlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from spottrain import errors
-from spottrain.checkpoint import layout, manifest
+from spottrain.checkpoint import checksum, layout, manifest
 from spottrain.checkpoint.store import Store
 
 _TRIES = 2
@@ -35,9 +34,9 @@ def upload(
                 f"a checkpoint may not hold a file named {name}: choose another name"
             )
         with ThreadPoolExecutor(1) as aside:
-            checksum = aside.submit(sha256, path)
+            total = aside.submit(checksum.of, path)
             store.put_file(directory.key(name), path)
-            sent.append(manifest.File(name, path.stat().st_size, checksum.result()))
+            sent.append(manifest.File(name, path.stat().st_size, total.result()))
     return tuple(sent)
 
 
@@ -59,14 +58,9 @@ def download(store: Store, commit: manifest.Commit, rank: int, target: Path) -> 
 
 def _fetch(store: Store, key: str, file: manifest.File, path: Path) -> str | None:
     for _ in range(_TRIES):
-        if not store.get_file(key, path):
+        found = store.get_file(key, path)
+        if found is None:
             return f"{file.name} is missing"
-        if path.stat().st_size == file.size and sha256(path) == file.sha256:
+        if found == file.sha256:
             return None
     return f"{file.name} has another checksum than when it was saved"
-
-
-def sha256(path: Path) -> str:
-    """The SHA-256 of a file, in hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

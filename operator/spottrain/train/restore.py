@@ -15,7 +15,7 @@ from typing import Any
 
 from spottrain import errors
 from spottrain.checkpoint import claim, layout, lineage, manifest, store, transfer, view
-from spottrain.train import pace, peers, release, settings
+from spottrain.train import circumstances, pace, peers, release, settings
 from spottrain.train.clock import Clock
 from spottrain.train.log import Log
 
@@ -58,14 +58,19 @@ class Restorer:
         self._claimed: claim.Claim | None = None
         self._candidates: Iterator[manifest.Commit | view.Skipped] = iter(())
 
-    def restore(self, load: Callable[[Path], None], stopped: Callable[[], bool]) -> Restored | None:
-        """Claim and load. None when `stopped` said so before there was anything to claim."""
+    def restore(
+        self, load: Callable[[Path], None], stopped: Callable[[], bool], *, resizable: bool = False
+    ) -> Restored | None:
+        """Claim and load. None when `stopped` said so before there was anything to claim.
+
+        `resizable`: what another number of ranks has saved may be loaded. OtherWorld when it may not.
+        """
         answer = peers.lead(self._peers, lambda: self._begin(stopped))
         if answer is None:
             return None
         begun = _Begun(**answer)
         record = lineage.decode(begun.record.encode(), begun.seq)
-        commit = self._load_best(load)
+        commit = self._load_best(load, resizable=resizable)
         self._tell(record, commit)
         history = pace.History(
             exposure=begun.exposure,
@@ -96,12 +101,14 @@ class Restorer:
         )
         return dataclasses.asdict(begun)
 
-    def _load_best(self, load: Callable[[Path], None]) -> manifest.Commit | None:
+    def _load_best(self, load: Callable[[Path], None], *, resizable: bool) -> manifest.Commit | None:
         while (found := peers.lead(self._peers, self._next)) is not None:
             directory = layout.parse_step_dir(found["directory"])
             commit = directory and manifest.decode(found["commit"].encode(), directory)
             if not isinstance(commit, manifest.Commit):
                 raise errors.CheckpointError(f"rank 0 sent a commit that is none: {commit}")
+            if not resizable:
+                circumstances.refuse_other_world(commit, self._peers.world)
             with _scratch(self._told.scratch) as folder:
                 if self._fetched(commit, folder):
                     load(folder)
@@ -161,6 +168,20 @@ class Restorer:
         self._log.info(
             "restored", sentence, step=commit.step, next_step=commit.step + 1, commit=name, **fields
         )
+        if self._peers.rank == 0:
+            self._tell_changes(commit)
+
+    def _tell_changes(self, commit: manifest.Commit) -> None:
+        saved = {**commit.versions, "ranks": str(commit.world_size)}
+        found = {**circumstances.here(), "ranks": str(self._peers.world)}
+        names = circumstances.changes(saved, found)
+        if names:
+            before, now = (circumstances.described(names, values) for values in (saved, found))
+            sentence = (
+                f"step {commit.step} was saved with {before} and goes on with {now}: "
+                "its numbers may differ in their last digits"
+            )
+            self._log.warning("changed", sentence, step=commit.step, changed=",".join(names))
 
 
 @contextlib.contextmanager

@@ -43,6 +43,10 @@ Write = Callable[[Path], None]
 class Tracked(Protocol):
     """State that can be written to a folder and loaded from it, see `Run.track`."""
 
+    @property
+    def resizable(self) -> bool:
+        """Whether it can be loaded by another number of ranks than wrote it."""
+
     def write(self, folder: Path) -> None:
         """Write this rank's part."""
 
@@ -99,16 +103,19 @@ class Run:
 
         self._tracked = torch.State(self._peers.rank, data=data, objects=objects, log=self._log)
 
-    def restore(self, load: Load | None = None) -> int:
+    def restore(self, load: Load | None = None, *, resizable: bool = False) -> int:
         """Load the newest checkpoint this attempt may take; the number of the first step to do, 0 for none.
 
         `load(folder)` gets a folder with what `write` wrote: rank 0's files, and this rank's own over them.
-        Without it, what was given to `track`. Raises StoreError, NoSuchStep, AllBroken, LineageBroken,
-        StaleAttempt or NotReleased rather than start from nothing by mistake.
+        Without it, what was given to `track`. `resizable`: `load` copes with what another number of ranks has
+        saved. Raises StoreError, CheckpointError, StaleAttempt or NotReleased rather than start from nothing by
+        mistake.
         """
         place = location.open_store(self._told.location)
+        resizable = resizable or self._told.resizable or (load is None and self._required().resizable)
         restorer = restore.Restorer(self._peers, place, self._told, self._clock, self._log)
-        restored = restorer.restore(load or self._required().load, lambda: self._signal.seen)
+        loads = load or self._required().load
+        restored = restorer.restore(loads, lambda: self._signal.seen, resizable=resizable)
         if restored is None or self._peers.steps.agree([int(self._signal.seen)])[0]:
             self._telling.resumed_from = restored.step if restored else None
             self._stop("SIGTERM before the first step")
@@ -135,7 +142,7 @@ class Run:
         """
         tracked = self._required()
         self._telling.total = total
-        for step in range(self.restore(tracked.load), total):
+        for step in range(self.restore(), total):
             yield step
             last = step == total - 1
             if self.should_save(step) or last:
@@ -323,7 +330,7 @@ class Run:
         return Agreement.heard(self._peers.steps.agree(mine.values()))
 
     def _settle(self) -> saver.Verdict | None:
-        """Wait for the save under way; the newest verdict. StaleAttempt when it met a newer attempt."""
+        """Wait for the save under way; the newest verdict. Raises StaleAttempt."""
         self._settle_one()
         return self._last
 
@@ -381,18 +388,20 @@ def session(  # noqa: PLR0913 - all by keyword, each with a default
     interval: float | str | None = None,
     restore: str | int | None = None,
     on_broken: str | None = None,
+    on_resize: str | None = None,
 ) -> Run:
     """A run, for a `with` block in the main thread; torch.distributed, if used, is to be initialised before.
 
     `uri`: where checkpoints go, s3://bucket/prefix, gs://bucket/prefix, az://container/prefix or
     file:///directory; `endpoint`, `region`: where they aren't the cloud's own; `keep`: how many checkpoints;
     `interval`: seconds between saves or "auto"; `restore`: "Latest", "Fresh" or a step's number; `on_broken`:
-    "Stop" or "StartFresh", when every checkpoint is damaged.
+    "Stop" or "StartFresh", when every checkpoint is damaged; `on_resize`: "Stop" or "Continue", when it was saved
+    by another number of ranks and each had something of its own.
 
     In a SpotTrainingJob the object's settings count, and these fill what it leaves open. ConfigError,
     with what to set, when something is missing.
     """
-    arguments = settings.Arguments(uri, endpoint, region, keep, interval, restore, on_broken)
+    arguments = settings.Arguments(uri, endpoint, region, keep, interval, restore, on_broken, on_resize)
     return Run(settings.read(os.environ, arguments), os.environ, SystemClock())
 
 

@@ -20,7 +20,8 @@ TERMINATION_LOG = "/dev/termination-log"
 class Settings:
     """`interval`: seconds, None for automatic. `grace`: seconds from SIGTERM to SIGKILL.
 
-    `workers`: pods that train together; an index of an Independent job is alone.
+    `workers`: pods that train together; an index of an Independent job is alone. `resizable`: checkpoints of
+    another number of ranks are loaded, whatever each had of its own.
     """
 
     location: location.Location
@@ -32,6 +33,7 @@ class Settings:
     interval: float | None = None
     wish: str = lineage.LATEST
     start_fresh_when_broken: bool = False
+    resizable: bool = False
     grace: float = DEFAULT_GRACE
     go_file: Path | None = None
     termination_log: Path | None = None
@@ -61,6 +63,7 @@ class Arguments:
     interval: float | str | None = None
     restore: str | int | None = None
     on_broken: str | None = None
+    on_resize: str | None = None
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,7 @@ def read(env: Mapping[str, str], arguments: Arguments) -> Settings:
         interval=_interval(source, arguments.interval),
         wish=_wish(source, arguments),
         start_fresh_when_broken=_on_broken(source, arguments.on_broken),
+        resizable=_on_resize(source, arguments.on_resize),
         grace=_grace(source),
         go_file=Path(go_file) if go_file else None,
         termination_log=_termination_log(source),
@@ -175,6 +179,13 @@ def _on_broken(source: _Source, argument: str | None) -> bool:
     if text not in {"Stop", "StartFresh"}:
         raise errors.ConfigError(f"on_broken must be Stop or StartFresh, not {text!r}")
     return text == "StartFresh"
+
+
+def _on_resize(source: _Source, argument: str | None) -> bool:
+    text = source.text("SPOTTRAIN_ON_RESIZE", argument, "Stop")
+    if text not in {"Stop", "Continue"}:
+        raise errors.ConfigError(f"on_resize must be Stop or Continue, not {text!r}")
+    return text == "Continue"
 
 
 def _grace(source: _Source) -> float:

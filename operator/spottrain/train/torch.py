@@ -37,6 +37,11 @@ class State:
             if value is not None and not (hasattr(value, "state_dict") and hasattr(value, "load_state_dict")):
                 raise errors.ConfigError(f"run.track({name}=…) has no state_dict and load_state_dict")
 
+    @property
+    def resizable(self) -> bool:
+        """Whether it can be loaded by another number of ranks: a place in the data can't."""
+        return self._data is None
+
     def write(self, folder: Path) -> None:
         """Write this rank's part."""
         if self._rank == 0:

@@ -86,6 +86,7 @@ def test_on_a_laptop_the_variable_will_do():
         ({"SPOTTRAIN_RESTORE": "Step"}, {}, "restore must be Latest, Fresh or Step:<number>"),
         ({}, {"restore": "newest"}, "not 'newest'"),
         ({}, {"on_broken": "Ignore"}, "on_broken must be Stop or StartFresh"),
+        ({}, {"on_resize": "Ignore"}, "on_resize must be Stop or Continue"),
         ({"SPOTTRAIN_ATTEMPT_ID": "a-b"}, {}, "must be letters and digits, not 'a-b'"),
     ],
 )
