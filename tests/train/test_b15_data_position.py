@@ -28,7 +28,7 @@ def test_b15_over_five_kills_each_sample_comes_once_per_epoch_and_the_schedule_i
     torch_bench: processes.Bench, tmp_path: Path
 ):
     chosen = random.Random(15)
-    unbroken = torch_bench.start("ledger.py", SPOTTRAIN_CHECKPOINT_URI=(tmp_path / "unbroken").as_uri())
+    unbroken = torch_bench.start("samples.py", SPOTTRAIN_CHECKPOINT_URI=(tmp_path / "unbroken").as_uri())
     assert unbroken.wait(120) == 0
 
     env: dict[str, object] = {
@@ -38,7 +38,7 @@ def test_b15_over_five_kills_each_sample_comes_once_per_epoch_and_the_schedule_i
     kept: dict[int, str] = {}
     lost = 0
     for kill in range(KILLS):
-        life = torch_bench.start("ledger.py", STEP_SECONDS=0.05, **env)
+        life = torch_bench.start("samples.py", STEP_SECONDS=0.05, **env)
         life.wait_for("event=first-step")
         if kill == 2:  # within a second of a resume
             time.sleep(chosen.uniform(0, 1))
@@ -51,7 +51,7 @@ def test_b15_over_five_kills_each_sample_comes_once_per_epoch_and_the_schedule_i
         done = ledger(life)
         lost += sum(step > newest for step in done)
         kept |= {step: line for step, line in done.items() if step <= newest}
-    last = torch_bench.start("ledger.py", **env)
+    last = torch_bench.start("samples.py", **env)
     assert last.wait(120) == 0
     kept |= ledger(last)
 
