@@ -40,6 +40,8 @@ class Life:
     pipe: int
     told: list[str] = field(default_factory=list)
     ended: bool = False
+    awaited: bool = False
+    """It was given all the time it may need to restore."""
     _rest: bytes = b""
 
     def hear(self, until: float, *, enough: int | None = None, word: str = "") -> None:
@@ -49,6 +51,11 @@ class Life:
             if left <= 0 or not select.select([self.pipe], [], [], left)[0]:
                 return
             self._read()
+
+    def restore(self, until: float) -> None:
+        """Let it restore."""
+        self.hear(until, enough=1, word="restored")
+        self.awaited = True
 
     def count(self, word: str) -> int:
         """How often it has told that."""
@@ -132,7 +139,7 @@ class _Teller:
         if self._drawn.random() < 0.4:
             life.hear(begun + self._drawn.uniform(0, self._restores))
         else:
-            life.hear(begun + _PATIENCE, enough=1, word="restored")
+            life.restore(begun + _PATIENCE)
             self._restores = clock.now() - begun
             life.hear(begun + _PATIENCE, enough=self._drawn.randint(1, _SAVES), word="saving")
             saving, done = clock.now(), life.count("committed")
@@ -144,7 +151,7 @@ class _Teller:
     def last_life(self) -> Life:
         """One that is left to restore."""
         life, begun = self._begin()
-        life.hear(begun + _PATIENCE, enough=1, word="restored")
+        life.restore(begun + _PATIENCE)
         return self._end(life)
 
     def _begin(self) -> tuple[Life, float]:
@@ -166,7 +173,7 @@ class _Teller:
         restored = life.number("restored")
         self._acknowledged = max(known, life.number("committed") or -1)
         if restored is None:
-            return []
+            return [f"nothing was restored within {_PATIENCE:g} s"] if life.awaited else []
         found = []
         if any(line.endswith(" torn") for line in life.told):
             found.append(f"what was restored of step {restored} is not what was saved")
