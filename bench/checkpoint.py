@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import spottrain
-from bench import systems
 from bench import report as reports
+from bench import systems
 from bench.report import Bar, Report
 from lab import torch_env
 from lab.errors import LabError
@@ -89,7 +89,7 @@ class Requests:
 
 
 def count_requests(report: Report, server: gateway.Gateway, folder: Path) -> None:
-    """Saves of two small files through a proxy that counts; the last but one is taken, which removes one too."""
+    """Saves of two small files through a proxy that counts; the last but one, which removes one, is taken."""
     with faults.proxied(server.endpoint) as proxy:
         requests = Requests()
         proxy.rule = requests.note

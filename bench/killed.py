@@ -1,5 +1,6 @@
-"""One life of a small run that saves all the time; it is killed somewhere. Forked, so that it begins at once."""
+"""One life of a small run that saves all the time, until it is killed; forked, so that it begins at once."""
 
+import functools
 import itertools
 import logging
 import os
@@ -71,8 +72,8 @@ class _Words(logging.Handler):
 def live(story: Story, tell: Tell) -> None:
     """Restore, then save after each step for which there is time, until killed.
 
-    Told: `claimed <attempt id>`; `restored <step>`, -1 for a fresh start, with ` torn` behind it when a byte is
-    not what it was; `saving <step>`; `committed <step>`.
+    Told: `claimed <attempt id>`; `restored <step>`, -1 for a fresh start, with ` torn` behind it when a byte
+    is not what it was; `saving <step>`; `committed <step>`.
     """
     logging.getLogger(log.NAME).addHandler(_Words(tell))
     found: Files = {}
@@ -87,7 +88,7 @@ def live(story: Story, tell: Tell) -> None:
             time.sleep(_STEP_SECONDS)
             if run.should_save(step):
                 tell(f"saving {step}")
-                run.save(step, lambda folder, files=story.state(step): write(folder, files))  # type: ignore[misc]
+                run.save(step, functools.partial(write, files=story.state(step)))
 
 
 def begin(story: Story, complaints: Path) -> tuple[int, int]:

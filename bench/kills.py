@@ -1,8 +1,8 @@
 """`python -m bench.kills`: processes are killed in the middle of saves and restores, and nothing is lost.
 
-Each life goes on from what the one before left, and is ended by SIGKILL at a random moment of its restore, or of
-one of its saves. It must have restored, to the last byte, the newest step that was committed when it looked. A
-JSON object with what was found is the last line; exit code 1 when something was lost.
+Each life goes on from what the one before left, and is ended by SIGKILL at a random moment of its restore or
+of one of its saves. It must have restored, to the last byte, the newest step that was committed when it
+looked. A JSON object with what was found is the last line; exit code 1 when something was lost.
 """
 
 import argparse
@@ -201,7 +201,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     begun = clock.now()
     with tempfile.TemporaryDirectory(prefix="kills-") as scratch:
         os.environ["SPOTTRAIN_SCRATCH"] = scratch
-        fuzz = Fuzz(location.Location(options.uri, options.endpoint, "us-east-1"), options.seed, Path(scratch))
+        fuzz = Fuzz(
+            location.Location(options.uri, options.endpoint, "us-east-1"), options.seed, Path(scratch)
+        )
         fuzz.run(options.kills)
     result = {
         "rounds": options.kills,

@@ -1,11 +1,12 @@
 """Saves and loads a large state with the library and without it, by turns. A JSON object is its only output.
 
-Run by bench.checkpoint as a process that has torch. Seconds, round by round: `write` (torch.save to the local disk;
-with the library, what `save` holds training up), `upload` (to the store, with the library until it is
-committed) and `download` (with the library until the program's own loading begins, checksums compared).
+Run by bench.checkpoint as a process that has torch. Seconds, round by round: `write` (torch.save to the
+local disk; with the library, what `save` holds training up), `upload` (to the store, with the library until
+it is committed) and `download` (with the library until the program's own loading begins, checksums compared).
 """
 
 import argparse
+import functools
 import json
 import logging
 import os
@@ -92,20 +93,19 @@ class Play:
         )
 
     def save(self, rounds: int) -> None:
-        """Both ways, in turns: the first of a round is the second of the next."""
+        """Both ways, by turns: the first of a round is the second of the next."""
         commits = Commits()
         logging.getLogger(log.NAME).addHandler(commits)
         client = self.client
         with self.session() as run:
             run.track(model=self.model)
             run.restore()
-            step = 0
             for number in range(rounds):
-                ways = [lambda: self._save_plainly(client), lambda at=step: self._save(run, commits, at)]
-                for way in ways if number % 2 else reversed(ways):
+                plain = functools.partial(self._save_plainly, client)
+                ours = functools.partial(self._save, run, commits, number)
+                for way in (plain, ours) if number % 2 else (ours, plain):
                     _settle()
                     way()
-                step += 1000
 
     def _save_plainly(self, client: Any) -> None:
         file = self.folder / "plain.pt"
@@ -118,7 +118,7 @@ class Play:
         saved = time.monotonic()
         while step not in commits.times:  # as training would, on its GPU
             time.sleep(_STEP_SECONDS)
-            run.should_save(step + 1)
+            run.should_save(step)
             if time.monotonic() > saved + _PATIENCE:
                 raise SystemExit(f"step {step} was not committed in {_PATIENCE:g} s")
         self.measured.add("upload", OURS, commits.times[step] - saved)
@@ -135,9 +135,13 @@ class Play:
             begun = time.monotonic()
             loads: list[float] = []
             with self.session() as run:
-                run.restore(lambda _: loads.append(time.monotonic()))
+                run.restore(functools.partial(_note, loads))
             self.measured.add("download", OURS, loads[0] - begun)
             _settle()
+
+
+def _note(times: list[float], _: Path) -> None:
+    times.append(time.monotonic())
 
 
 def _settle() -> None:

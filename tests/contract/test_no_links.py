@@ -40,7 +40,7 @@ def mounted(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_claim_on_a_file_system_without_hard_links_says_what_to_use_instead(mounted: Path):
     store = files.FilesStore(mounted / "ck")
-    with pytest.raises(errors.ConfigError, match="without hard links .* use a volume that has them"):
+    with pytest.raises(errors.ConfigError, match=r"without hard links .* use a volume that has them"):
         claim.claim(store, claim.Claimant("a"), now=0.0, skipped=print)
     assert store.list("") == []
 

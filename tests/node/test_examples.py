@@ -75,7 +75,7 @@ def unbroken(site: Site, example: Example) -> str:
 
 
 def broken(site: Site, example: Example) -> tuple[str, int]:
-    """Its result, and the step at which it went on, when a worker's node is drained after the first commit."""
+    """Its result, and where it went on, when a worker's node is drained after the first commit."""
     site.job.applied(manifest(site, example, example.slow))
     site.job.wait("a commit", site.commits, 2 * PATIENCE)
     site.lab.node_drain(site.node_of(f"tr-{example.workers - 1}-1"))

@@ -8,7 +8,9 @@ from tests.contract import gateway
 from tests.train import processes
 
 
-def gang(bench: processes.Bench, store: Path, world: int, steps: int, **env: object) -> list[processes.Program]:
+def gang(
+    bench: processes.Bench, store: Path, world: int, steps: int, **env: object
+) -> list[processes.Program]:
     common = {
         "WORLD_SIZE": world,
         "MASTER_ADDR": "127.0.0.1",

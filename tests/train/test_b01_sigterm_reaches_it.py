@@ -54,7 +54,7 @@ class Container:
     def stop(self) -> None:
         (first,) = processes.children(self.program.pid)
         inside = ["nsenter", "--target", str(first), "--pid", "--mount"]
-        assert self._bench.run([*inside, "sh", "-c", shells.PASS_ON]).wait(10) == 0
+        assert self._bench.run([*inside, "sh", "-c", shells.HAND_DOWN]).wait(10) == 0
         os.kill(first, signal.SIGTERM)
 
 
@@ -64,9 +64,7 @@ class Container:
     [COMPOUND, f"sh -c {COMPOUND!r}; echo outer", f"{COMPOUND.replace(';', ' &')}; wait"],
     ids=["compound", "shell in shell", "background"],
 )
-def test_b1_a_shell_as_pid_1_keeps_nothing_to_itself(
-    bench: processes.Bench, tmp_path: Path, script: str
-):
+def test_b1_a_shell_as_pid_1_keeps_nothing_to_itself(bench: processes.Bench, tmp_path: Path, script: str):
     container = Container(bench, script, here(tmp_path, STEP_SECONDS=0.2))
     program = container.program
     program.wait_for("\nstep 5\n")

@@ -60,7 +60,9 @@ def test_b6_a_stop_in_a_step_that_outlasts_the_grace_costs_less_than_an_interval
     """The process is gone when the grace is over, and says what is lost."""
     program = stopped_in(bench, tmp_path, "long step")
     saved = processes.commits(tmp_path / "ck")[-1].step
-    done = {int(step): float(at) for step, at in re.findall(r"^step (\d+) at (\S+)", program.output, re.M)}
+    done = {
+        int(step): float(at) for step, at in re.findall(r"^step (\d+) at (\S+)", program.output, re.MULTILINE)
+    }
     assert saved < max(done) == 49
     assert done[49] - done[saved] + 1 <= INTERVAL
     assert "ending now, without the other ranks: the grace is over" in program.output

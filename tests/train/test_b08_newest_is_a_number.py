@@ -32,7 +32,7 @@ def filled(store: Store, steps: tuple[int, ...], strangers: tuple[str, ...]) -> 
 
 def resumed(store: Store, attempt_id: str, wish: str = "Latest") -> int | None:
     parent = lives.start(store, attempt_id, job_uid=attempt_id, wish=wish).record.parent
-    return parent and parent.directory.step
+    return parent.directory.step if parent else None
 
 
 @pytest.mark.parametrize(("steps", "strangers", "expected"), ROWS, ids=str)

@@ -170,8 +170,8 @@ def _size(path: Path) -> int | None:
 def link(temporary: Path, target: Path) -> Put:
     """Give the file the name `target` too, unless that is taken.
 
-    An attempt's claim is the first thing that is written, and so the probe: where there are no hard links, it
-    ends with a ConfigError before the first step.
+    An attempt's claim is the first thing that is written, and so the probe: where there are no hard links,
+    it ends with a ConfigError before the first step.
     """
     try:
         target.hardlink_to(temporary)
@@ -183,9 +183,9 @@ def link(temporary: Path, target: Path) -> Put:
         if error.errno not in _NO_LINKS:
             raise
         raise errors.ConfigError(
-            f"{target.parent} is on a file system without hard links ({error.strerror}), and checkpoints need "
-            "them to keep two writers apart: use a volume that has them (NFS, CephFS, Lustre, a local disk), "
-            "or for a bucket that is mounted there its own URI (s3://, gs://, az://)"
+            f"{target.parent} is on a file system without hard links ({error.strerror}), and checkpoints "
+            "need them to keep two writers apart: use a volume that has them (NFS, CephFS, Lustre), or for a "
+            "bucket that is mounted there its own URI (s3://, gs://, az://)"
         ) from error
     return Put.CREATED
 

@@ -1,8 +1,8 @@
 """SIGTERM for what a shell has started.
 
-The kubelet's SIGTERM goes to PID 1 of a container. Linux gives PID 1 no default action, so a shell there drops
-it, and with `sh -c "cd /app && python train.py; echo done"` training hears nothing until it is killed. A
-preStop hook, which the kubelet runs right before, passes the signal on to whoever is next below the shells.
+The kubelet's SIGTERM goes to PID 1 of a container. Linux gives PID 1 no default action, so a shell there
+drops it, and with `sh -c "cd /app && python train.py; echo done"` training hears nothing until it is killed.
+A preStop hook, which the kubelet runs right before, passes the signal on to whoever is next below the shells.
 """
 
 from collections.abc import Mapping
@@ -11,10 +11,10 @@ from typing import Any
 
 _SHELLS = frozenset({"ash", "bash", "dash", "ksh", "sh", "zsh"})
 
-# With nothing but what each POSIX shell has built in. Who catches SIGTERM (bit 14 of SigCgt) gets it, and what
-# is below that is its own business: data-loader workers, torchrun's ranks. Who doesn't is looked through, or
-# dies of it when there is nothing below. A PID 1 that catches it gets the kubelet's.
-PASS_ON = """\
+# With nothing but what each POSIX shell has built in. Who catches SIGTERM (bit 14 of SigCgt) gets it, and
+# what is below that is its own business: data-loader workers, torchrun's ranks. Who doesn't is looked
+# through, or dies of it when there is nothing below. A PID 1 that catches it gets the kubelet's.
+HAND_DOWN = """\
 catches() {
   while read -r name mask; do
     case $name$mask in SigCgt:*[4567cdef]???) return 0 ;; esac
@@ -44,7 +44,7 @@ def stop_hook(container: Mapping[str, Any], pod: Mapping[str, Any]) -> dict[str,
     shared = pod.get("hostPID") or pod.get("shareProcessNamespace")
     if shared or given.get("preStop") or not _is_shell(container.get("command") or [""]):
         return {}
-    return {"lifecycle": {**given, "preStop": {"exec": {"command": ["sh", "-c", PASS_ON]}}}}
+    return {"lifecycle": {**given, "preStop": {"exec": {"command": ["sh", "-c", HAND_DOWN]}}}}
 
 
 def _is_shell(command: list[str]) -> bool:

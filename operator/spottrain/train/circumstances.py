@@ -1,8 +1,8 @@
 """What a checkpoint was made under, beside what the run that goes on from it is under.
 
-Versions and the GPU's model are told, and no more: a state is the same whatever computes with it, but for the last
-digits of what comes out. The number of ranks decides what each of them has: with another one, shards and places
-in the data have no owner. That is refused, before anything is loaded.
+Versions and the GPU's model are told, and no more: a state is the same whatever computes with it, but for the
+last digits of what comes out. The number of ranks decides what each of them has: with another one, shards and
+places in the data have no owner. That is refused, before anything is loaded.
 """
 
 import sys
@@ -40,8 +40,8 @@ def refuse_other_world(commit: manifest.Commit, world: int) -> None:
     if commit.world_size == world or not any(layout.rank_of(file.name) for file in commit.files):
         return
     raise errors.OtherWorld(
-        f"step {commit.step} was saved by {commit.world_size} ranks, each something of its own (its shard, its "
-        f"place in the data), and now there are {world}: run with {commit.world_size}; or load it whatever the "
-        "number, with spottrain.session(on_resize='Continue') or SPOTTRAIN_ON_RESIZE=Continue, where ranks that "
-        "were not there get what rank 0 saved; or begin again with restore: Fresh"
+        f"step {commit.step} was saved by {commit.world_size} ranks, each something of its own (its shard, "
+        f"its place in the data), and now there are {world}: run with {commit.world_size}; or load it "
+        "whatever the number, with spottrain.session(on_resize='Continue') or SPOTTRAIN_ON_RESIZE=Continue, where "
+        "ranks that were not there get what rank 0 saved; or begin again with restore: Fresh"
     )

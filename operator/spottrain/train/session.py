@@ -107,9 +107,9 @@ class Run:
         """Load the newest checkpoint this attempt may take; the number of the first step to do, 0 for none.
 
         `load(folder)` gets a folder with what `write` wrote: rank 0's files, and this rank's own over them.
-        Without it, what was given to `track`. `resizable`: `load` copes with what another number of ranks has
-        saved. Raises StoreError, CheckpointError, StaleAttempt or NotReleased rather than start from nothing by
-        mistake.
+        Without it, what was given to `track`. `resizable`: `load` copes with what another number of ranks
+        saved. Raises StoreError, CheckpointError, StaleAttempt or NotReleased rather than start from nothing
+        by mistake.
         """
         place = location.open_store(self._told.location)
         resizable = resizable or self._told.resizable or (load is None and self._required().resizable)
@@ -395,8 +395,8 @@ def session(  # noqa: PLR0913 - all by keyword, each with a default
     `uri`: where checkpoints go, s3://bucket/prefix, gs://bucket/prefix, az://container/prefix or
     file:///directory; `endpoint`, `region`: where they aren't the cloud's own; `keep`: how many checkpoints;
     `interval`: seconds between saves or "auto"; `restore`: "Latest", "Fresh" or a step's number; `on_broken`:
-    "Stop" or "StartFresh", when every checkpoint is damaged; `on_resize`: "Stop" or "Continue", when it was saved
-    by another number of ranks and each had something of its own.
+    "Stop" or "StartFresh", when every checkpoint is damaged; `on_resize`: "Stop" or "Continue", when another
+    number of ranks saved it and each had something of its own.
 
     In a SpotTrainingJob the object's settings count, and these fill what it leaves open. ConfigError,
     with what to set, when something is missing.

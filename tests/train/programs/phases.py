@@ -1,4 +1,4 @@
-"""One process with phases in which it asks nobody. Arguments: warm-up, evaluation and a long step, in seconds.
+"""One process with phases without steps. Arguments: warm-up, evaluation and a long step, in seconds.
 
 Steps of 0.1 s; after the 25th an evaluation, in the 50th a long step.
 """

@@ -28,9 +28,10 @@ def test_the_datas_own_requests_are_not_counted_and_each_save_has_its_own():
         for request in save(step):
             requests.note(request)
     commits, removals = requests.of(1)
-    assert [one.split("?")[0] for one in commits] == ["GET /b", f"PUT {DATA.format(step=1, name='COMMIT.json')}"]
-    assert [one.split()[0] for one in removals] == ["GET", "GET", "POST"]
-    assert requests.of(2)[1] == removals[:1] + [removals[1].replace("0001-", "0002-")] + removals[2:]
+    committed = DATA.format(step=1, name="COMMIT.json")
+    assert commits == [f"GET {LISTS['lineage']}", f"PUT {committed}"]
+    assert removals == [f"GET {LISTS['steps']}", f"GET {committed}", "POST /b?delete"]
+    assert len(requests.of(2)[1]) == 3
 
 
 def test_each_figure_that_is_promised_has_a_bar():

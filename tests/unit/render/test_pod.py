@@ -271,7 +271,7 @@ def test_b01_a_container_whose_command_is_a_shell_passes_sigterm_on(command: lis
     (one,) = rendered({"spec": {"containers": containers}})["spec"]["containers"]
     assert one["lifecycle"] == {
         **lifecycle,
-        "preStop": {"exec": {"command": ["sh", "-c", shells.PASS_ON]}},
+        "preStop": {"exec": {"command": ["sh", "-c", shells.HAND_DOWN]}},
     }
 
 

@@ -114,8 +114,9 @@ def test_another_number_of_ranks_is_refused_before_anything_is_loaded(tmp_path: 
     live(store, "a", tmp_path, 7, world=2)
     outcome = ranks.together(world, lambda line: restored(store, "b", line))
     assert [type(error) for error in outcome] == [errors.OtherWorld] * world
-    assert f"step 7 was saved by 2 ranks, each something of its own {OWN}, and now there are {world}: run " in str(
-        outcome[0]
+    assert (
+        f"step 7 was saved by 2 ranks, each something of its own {OWN}, and now there are {world}: run "
+        in str(outcome[0])
     )
 
 
@@ -317,7 +318,7 @@ def test_what_a_save_cost_is_there_for_the_next_life_and_so_is_that_it_was_annou
             background.drain()
 
     assert ranks.together(2, rank) == [None, None]
-    found, _ = restored(store, "b", peers.ALONE)
+    found, _ = restored(store, "b", peers.ALONE, resizable=True)
     assert found is not None
     history = found.history
     assert (history.interruptions, history.announced, history.blocked) == (1, 1, 1.5)
