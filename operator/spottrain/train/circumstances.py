@@ -42,6 +42,6 @@ def refuse_other_world(commit: manifest.Commit, world: int) -> None:
     raise errors.OtherWorld(
         f"step {commit.step} was saved by {commit.world_size} ranks, each something of its own (its shard, "
         f"its place in the data), and now there are {world}: run with {commit.world_size}; or load it "
-        "whatever the number, with spottrain.session(on_resize='Continue') or SPOTTRAIN_ON_RESIZE=Continue, where "
-        "ranks that were not there get what rank 0 saved; or begin again with restore: Fresh"
+        "whatever the number, with spottrain.session(on_resize='Continue') or SPOTTRAIN_ON_RESIZE=Continue, "
+        "where ranks that were not there get what rank 0 saved; or begin again with restore: Fresh"
     )
