@@ -268,7 +268,7 @@ def test_a_floor_worker_has_no_preference_among_pools() -> None:
 def test_b01_a_container_whose_command_is_a_shell_passes_sigterm_on(command: list[str]) -> None:
     lifecycle = {"postStart": {"exec": {"command": ["true"]}}}
     containers = [{"name": "c", "image": "i", "command": command, "lifecycle": lifecycle}]
-    (one,) = rendered({"spec": {"containers": containers}})["spec"]["containers"]
+    (one,) = rendered({"containers": containers})["spec"]["containers"]
     assert one["lifecycle"] == {
         **lifecycle,
         "preStop": {"exec": {"command": ["sh", "-c", shells.HAND_DOWN]}},
@@ -286,11 +286,11 @@ def test_b01_a_container_whose_command_is_a_shell_passes_sigterm_on(command: lis
     ids=["a program", "the image's own command", "PID 1 is the pod's", "PID 1 is the machine's"],
 )
 def test_b01_other_containers_get_no_hook(container: dict[str, Any], pod: dict[str, Any]) -> None:
-    whole = {"spec": {**pod, "containers": [{"name": "c", "image": "i", **container}]}}
-    assert "lifecycle" not in rendered(whole)["spec"]["containers"][0]
+    containers = [{"name": "c", "image": "i", **container}]
+    assert "lifecycle" not in rendered({**pod, "containers": containers})["spec"]["containers"][0]
 
 
 def test_b01_a_hook_of_the_templates_own_is_left_alone() -> None:
     own = {"preStop": {"exec": {"command": ["save"]}}}
     containers = [{"name": "c", "image": "i", "command": ["sh"], "lifecycle": own}]
-    assert rendered({"spec": {"containers": containers}})["spec"]["containers"][0]["lifecycle"] == own
+    assert rendered({"containers": containers})["spec"]["containers"][0]["lifecycle"] == own
