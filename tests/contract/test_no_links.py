@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,16 +25,18 @@ def mounted(tmp_path: Path) -> Iterator[Path]:
     with disk.open("wb") as image:
         image.truncate(SIZE)
     folder.mkdir()
-    subprocess.run(["mkfs.exfat", disk], check=True, capture_output=True)
-    # In the foreground: what it mounts lasts as long as the process.
-    with subprocess.Popen(["mount.exfat-fuse", "-d", disk, folder], stderr=subprocess.DEVNULL) as server:
-        deadline = time.monotonic() + 20
-        while not folder.is_mount():
-            assert server.poll() is None, "it did not mount"
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+    run("mkfs.exfat", disk)
+    device = run("losetup", "--find", "--show", disk)
+    try:
+        run("mount.exfat-fuse", device, folder)
         yield folder
-        subprocess.run(["umount", folder], check=True)
+        run("umount", folder)
+    finally:
+        run("losetup", "--detach", device)
+
+
+def run(*command: str | Path) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def test_a_claim_on_a_file_system_without_hard_links_says_what_to_use_instead(mounted: Path):
