@@ -12,6 +12,7 @@ SpottrainError
 │   ├── LineageBroken      the record of who resumed from what cannot be read
 │   └── NewerFormat        a later version of spottrain has written here, in a format that this one can't read
 ├── StaleAttempt           a newer attempt has taken over this URI; this process must write nothing more
+├── BatchError             an input or a result of a batch can't be taken, or inputs were left without one
 ├── NotReleased            the operator did not say within the time allowed that the last attempt has ended
 └── PeerLost               another rank is dead, or hangs
 """
@@ -67,6 +68,10 @@ class NewerFormat(CheckpointError):
 
 class StaleAttempt(SpottrainError):
     """A newer attempt has taken over this URI; this process must write nothing more."""
+
+
+class BatchError(SpottrainError):
+    """An input or a result of a batch can't be taken, or inputs were left without one."""
 
 
 class NotReleased(SpottrainError):

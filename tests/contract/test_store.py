@@ -10,17 +10,21 @@ import pytest
 
 from spottrain import errors
 from spottrain.checkpoint import files
-from spottrain.checkpoint.store import Entry, Put, Store, create_once
+from spottrain.checkpoint.store import Below, Entry, Put, Store, create_once
 from tests.contract import fixtures
 from tests.contract.memory import MemoryStore
 
 
-@pytest.fixture(params=["memory", "files", "s3", "gcs", "azure"])
+@pytest.fixture(params=["memory", "files", "below", "s3", "moto", "gcs", "azure"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     if request.param == "memory":
         return MemoryStore()
     if request.param == "files":
         return files.FilesStore(tmp_path / "run")
+    if request.param == "below":
+        whole = MemoryStore()
+        put(whole, "batches/00070/steps/1", b"another's")
+        return Below(whole, "batches/0007/")
     service = fixtures.service_of(request, request.param)
     return service.open(service.make_place(), "team/run")
 

@@ -1,7 +1,6 @@
 """One process through stops and kills: B1, B11 and what surrounds them."""
 
 import json
-import re
 import signal
 import socket
 import sys
@@ -10,6 +9,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from prometheus_client import parser
 
 from tests.contract import gateway
 from tests.train import processes
@@ -83,29 +83,17 @@ def test_b1_a_stop_while_waiting_for_the_release_claims_nothing(bench: processes
     (tmp_path / "annotations").write_text('spottrain.dev/go="ffff"\n')
     env = here(tmp_path, SPOTTRAIN_GO_FILE=tmp_path / "annotations", SPOTTRAIN_ATTEMPT_ID="0a")
     program = bench.start("counter.py", 1000, **env)
-    wait_until_handled(program)
+    processes.wait_until_handled(program)
     program.send(signal.SIGTERM)
     assert program.wait(10) == 75
     assert program.steps() == []
     assert not (tmp_path / "ck" / "lineage").exists()
 
 
-def wait_until_handled(program: processes.Program) -> None:
-    """Until the process catches SIGTERM, by its own /proc entry."""
-    deadline = time.monotonic() + 20
-    bit = 1 << (signal.SIGTERM - 1)
-    while time.monotonic() < deadline:
-        caught = re.search(r"SigCgt:\s+(\w+)", Path(f"/proc/{program.pid}/status").read_text())
-        if caught and int(caught[1], 16) & bit:
-            return
-        time.sleep(0.02)
-    raise AssertionError(program.output)
-
-
 def test_the_release_starts_it(bench: processes.Bench, tmp_path: Path):
     go = tmp_path / "annotations"
     program = bench.start("counter.py", 2, **here(tmp_path, SPOTTRAIN_GO_FILE=go, SPOTTRAIN_ATTEMPT_ID="0a"))
-    wait_until_handled(program)
+    processes.wait_until_handled(program)
     time.sleep(0.3)
     assert program.steps() == []
     go.write_text('a="b"\nspottrain.dev/go="0a"\n')
@@ -267,3 +255,25 @@ def test_a_session_tells_its_step_where_it_is_asked_to_and_no_longer(bench: proc
     assert (said["attemptID"], said["step"] >= 2) == ("0a", True)
     program.send(signal.SIGTERM)
     assert program.wait() == 75
+
+
+def test_prometheus_reads_how_a_run_fares(bench: processes.Bench, tmp_path: Path):
+    """After a stop, with the newest checkpoint damaged."""
+    env = here(tmp_path, SPOTTRAIN_CHECKPOINT_INTERVAL=0)
+    assert bench.start("counter.py", 3, **env).wait() == 0
+    newest = processes.commits(tmp_path / "ck")[-1]
+    (tmp_path / "ck" / newest.directory.key("count.json")).write_text("7")
+    port = gateway.free_port()
+    program = bench.start("counter.py", 1000, **{**env, "SPOTTRAIN_PROGRESS_PORT": port})
+    saved = int(program.wait_for(r"event=saved step=(\d+)")[1])
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+        families = list(parser.text_string_to_metric_families(answer.read().decode()))
+    told = {sample.name: sample.value for one in families for sample in one.samples}
+    assert told["spottrain_run_resumed_from_step"] == newest.step - 1
+    assert told["spottrain_run_checkpoints_skipped_total"] == 1
+    assert told["spottrain_run_step"] >= saved
+    assert told["spottrain_run_step"] - told["spottrain_run_steps_total"] - newest.step + 1 in {0, 1}
+    assert 0 < told["spottrain_run_restore_seconds"] < 10
+    assert told["spottrain_run_checkpoint_step"] >= newest.step - 1
+    assert 0 <= time.time() - told["spottrain_run_checkpoint_timestamp_seconds"] < 60
+    assert told["spottrain_run_grace_seconds"] == 30

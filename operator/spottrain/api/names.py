@@ -41,7 +41,9 @@ PODINFO_DIRECTORY = "/etc/spottrain"
 PODINFO_FILE = f"{PODINFO_DIRECTORY}/annotations"
 RENDEZVOUS_PORT = 29500
 PROGRESS_PORT = 29580
-"""Where worker 0 of a gang tells its step."""
+"""Where worker 0 of a gang tells its step, and its metrics."""
+PROGRESS_PORT_NAME = "spottrain"
+"""The same port, for those who look for it by name (a PodMonitor)."""
 
 _POD_NAME_LIMIT = 63
 _HASH_LENGTH = 10

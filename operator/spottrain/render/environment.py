@@ -36,7 +36,7 @@ def render(job: identity.Identity, wishes: spec.Spec, overlay: actions.Overlay) 
         "SPOTTRAIN_GRACE_SECONDS": overlay.grace,
         "SPOTTRAIN_GO_FILE": names.PODINFO_FILE,
         "JOB_COMPLETION_INDEX": overlay.index,
-        "SPOTTRAIN_PROGRESS_PORT": names.PROGRESS_PORT if _tells_progress(wishes, overlay) else "",
+        "SPOTTRAIN_PROGRESS_PORT": names.PROGRESS_PORT if tells_progress(wishes, overlay) else "",
         **(ALONE if wishes.independent else _rendezvous(job, wishes, overlay)),
         # How long torchrun leaves its workers after SIGTERM; its default of 30 s wastes longer windows.
         "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": overlay.grace,
@@ -60,7 +60,7 @@ def _rendezvous(job: identity.Identity, wishes: spec.Spec, overlay: actions.Over
     }
 
 
-def _tells_progress(wishes: spec.Spec, overlay: actions.Overlay) -> bool:
+def tells_progress(wishes: spec.Spec, overlay: actions.Overlay) -> bool:
     """Worker 0 does, for its gang."""
     return not wishes.independent and overlay.index == 0
 

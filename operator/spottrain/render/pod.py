@@ -94,6 +94,8 @@ def _spec(mold: Mold, overlay: actions.Overlay, given: dict[str, Any]) -> dict[s
     for part in ("initContainers", "containers"):
         if part in given:
             pod[part] = [_container(one, entries) for one in given[part]]
+    if environment.tells_progress(mold.wishes, overlay):
+        pod["containers"][0] = _with_port(pod["containers"][0], on_host=bool(given.get("hostNetwork")))
     others = {names.LABEL_JOB: job}
     if not mold.wishes.independent:  # whose indexes have attempts of their own
         others[names.LABEL_ATTEMPT] = str(overlay.attempt)
@@ -111,6 +113,17 @@ def _container(given: dict[str, Any], entries: list[dict[str, Any]]) -> dict[str
         "env": [*(one for one in ours if one["name"] not in taken), *own],
         "volumeMounts": [*(given.get("volumeMounts") or ()), mount],
     }
+
+
+def _with_port(container: dict[str, Any], *, on_host: bool) -> dict[str, Any]:
+    """Its port for metrics declared, so that Prometheus finds it, unless the template declares one like it.
+
+    On the host's network it would be a hostPort too, and keep two workers off one node.
+    """
+    own = container.get("ports") or []
+    ours = {"name": names.PROGRESS_PORT_NAME, "containerPort": names.PROGRESS_PORT}
+    clash = any(port.get(key) == value for port in own for key, value in ours.items())
+    return container if on_host or clash else {**container, "ports": [*own, ours]}
 
 
 def _podinfo_volume() -> dict[str, Any]:

@@ -25,11 +25,18 @@ _FINE, _DAMAGED, _FAILED = 0, 1, 2
 
 @dataclass(frozen=True)
 class Restored:
-    """Where a run begins. `step`: the one it goes on from, None for a fresh start."""
+    """Where a run begins. `step`: the one it goes on from, None for a fresh start.
+
+    `time`: when that was committed, Unix seconds. On rank 0: `seconds` from the claim until it was loaded,
+    and how many damaged checkpoints were passed over (`skipped`).
+    """
 
     record: lineage.Record
     step: int | None
     history: pace.History
+    time: float | None = None
+    seconds: float = 0.0
+    skipped: int = 0
 
 
 @dataclass(frozen=True)
@@ -55,6 +62,8 @@ class Restorer:
         self._clock = clock
         self._log = log
         self._me = told.claimant(settings.draw_attempt_id())
+        self._begun = 0.0
+        self._skipped: set[str] = set()
         self._claimed: claim.Claim | None = None
         self._candidates: Iterator[manifest.Commit | view.Skipped] = iter(())
 
@@ -74,14 +83,21 @@ class Restorer:
             blocked=commit.blocked if commit and commit.seconds else None,
             whole=commit.seconds or None if commit else None,
         )
-        return Restored(record, commit.step if commit else None, history)
+        return Restored(
+            record,
+            commit.step if commit else None,
+            history,
+            time=commit.time if commit else None,
+            seconds=self._clock.monotonic() - self._begun,
+            skipped=len(self._skipped),
+        )
 
     def _begin(self, stopped: Callable[[], bool]) -> Any:
         if self._told.go_file is not None:
             release.wait(self._told.go_file, self._me.attempt_id, self._clock, stopped)
         if stopped():
             return None
-        now = self._clock.unix()
+        now, self._begun = self._clock.unix(), self._clock.monotonic()
         claimed = claim.claim(self._store, self._me, now=now, skipped=self._skip)
         self._claimed = claimed
         self._candidates = view.sound(self._store, claimed.view, claimed.trail)
@@ -130,6 +146,8 @@ class Restorer:
             mine = _DAMAGED
             self._skip(view.Skipped(commit.directory, problem))
         worst = self._peers.steps.agree([mine])[0]
+        if worst == _DAMAGED:
+            self._skipped.add(commit.directory.name)  # wherever the damage was met
         if failure is not None:
             raise failure
         if worst == _FAILED:
@@ -138,6 +156,7 @@ class Restorer:
 
     def _skip(self, skipped: view.Skipped) -> None:
         name = skipped.directory.name
+        self._skipped.add(name)
         self._log.warning(
             "skipped",
             f"skipping checkpoint {name}: {skipped.reason}",

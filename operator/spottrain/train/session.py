@@ -122,7 +122,7 @@ class Run:
             history=restored.history,
         )
         self._pacer.begin(self._clock.monotonic())
-        self._telling.begin(self._pacer, restored.step)
+        self._telling.begin(self._pacer, restored)
         if self.rank == 0:
             self._telling.foresee()
         return 0 if restored.step is None else restored.step + 1
@@ -337,11 +337,11 @@ class Run:
 
     def _note_verdict(self, verdict: saver.Verdict) -> None:
         self._last = verdict
+        self._telling.saved(verdict)
         if not verdict.committed:
             self._pacer.save_failed(self._clock.monotonic())
             return
         self._pacer.save_done(cost=verdict.blocked, whole=verdict.seconds)
-        self._telling.saved(verdict)
         if self.rank == 0:
             self._telling.foresee()
 

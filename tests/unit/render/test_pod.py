@@ -110,6 +110,28 @@ def test_only_worker_0_of_a_gang_is_told_where_to_tell_its_step() -> None:
     assert "SPOTTRAIN_PROGRESS_PORT" not in environment(independent(index=0))
 
 
+def declared(one: dict[str, Any]) -> list[dict[str, Any]]:
+    return list(one["spec"]["containers"][0].get("ports", []))
+
+
+def test_worker_0_of_a_gang_declares_the_port_on_which_prometheus_finds_its_metrics() -> None:
+    port = {"name": "spottrain", "containerPort": 29580}
+    own = {"name": "debug", "containerPort": 80}
+    assert declared(rendered(index=0)) == [port]
+    assert declared(rendered(index=1)) == []
+    assert declared(independent(index=0)) == []
+    with_own = {"containers": [{"name": "c", "image": "i", "ports": [own]}, {"name": "d", "image": "i"}]}
+    assert declared(rendered(with_own, index=0)) == [own, port]
+    assert "ports" not in rendered(with_own, index=0)["spec"]["containers"][1]
+
+
+def test_no_port_is_declared_where_it_would_be_the_hosts_or_the_template_has_it() -> None:
+    assert declared(rendered({"hostNetwork": True}, index=0)) == []
+    for taken in ({"name": "spottrain", "containerPort": 1}, {"name": "x", "containerPort": 29580}):
+        container = {"name": "c", "image": "i", "ports": [taken]}
+        assert declared(rendered({"containers": [container]}, index=0)) == [taken]
+
+
 def test_torchruns_agent_leaves_its_workers_the_whole_grace() -> None:
     assert environment(rendered(grace=114))["TORCH_ELASTIC_SHUTDOWN_TIMEOUT"] == "114"
 
