@@ -118,7 +118,9 @@ def test_a_key_can_be_used_again_after_its_folder_emptied(store: Store):
     assert store.get("steps/1/a") == b"y"
 
 
-def test_of_sixteen_writers_at_once_one_wins(store: Store):
+def test_of_sixteen_writers_at_once_one_wins(store: Store, request: pytest.FixtureRequest):
+    if request.node.callspec.params["store"] == "moto":
+        pytest.skip("moto looks whether the key is there and then writes: of writers at once several may win")
     for game in range(5):
         start = threading.Barrier(16)
 
