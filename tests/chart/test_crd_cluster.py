@@ -450,9 +450,10 @@ def test_explain_leaves_no_field_without_words(lab: cluster.Lab, server: api.Api
     assert [gap for gap in ("<empty>", "<no description>") if gap in said] == []
 
 
-@pytest.mark.parametrize(
-    "sample", sorted((render.ROOT / "manifests/samples").glob("*.yaml")), ids=lambda p: p.stem
-)
+SAMPLES = sorted([*render.ROOT.glob("manifests/samples/*.yaml"), *render.ROOT.glob("examples/*/job.yaml")])
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_every_sample_is_accepted_as_it_stands(server: api.Api, sample: Any) -> None:
     for document in yaml.safe_load_all(sample.read_text()):
         answer = server.call("POST", JOBS + DRY, document)

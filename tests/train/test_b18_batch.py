@@ -215,26 +215,30 @@ def test_a_part_that_slips_in_after_a_newer_claim_is_never_read(
     by_proxy = {**uri, "SPOTTRAIN_CHECKPOINT_ENDPOINT": proxy.endpoint}
     place, inputs = batches.Place(bench, store, by_proxy, tmp_path), rows()
     place.put_inputs(inputs)
-    old = place.start(ITEM_SECONDS=0.05, EVERY=10)
+    old = place.start(ITEM_SECONDS=0.05, EVERY=10, TAG="-old")
     old.wait_for("event=committed")
     held = faults.Hold(threading.Event())
     proxy.rule = lambda request: held if request.is_put_of(r"/COMMIT\.json$") else None
     assert held.reached.wait(20)
     old.send(signal.SIGSTOP)
     direct = {**uri, "SPOTTRAIN_CHECKPOINT_ENDPOINT": s3_server.endpoint}
-    new = place.start(ITEM_SECONDS=0.02, **direct)
-    new.wait_for("begun")
+    kill_when(place.start(ITEM_SECONDS=0.1, **direct), "begun")
     shard = Below(store, layout.shard_prefix(batches.MODEL.hash, 0))
     held.release.set()
-    wait_until(lambda: len(view.look(shard).committed) >= 2)
+    wait_until(lambda: len(view.look(shard).committed) == 2)
     old.send(signal.SIGCONT)
     assert old.wait() == 1
     assert "is stale" in old.output
-    assert new.wait() == 0
+    assert place.start(TAG="-new", **direct).wait() == 0
+
+    first, rest = place.parts()
     assert len(view.look(shard).committed) == 3
-    assert len(place.parts()) == 2
-    assert sorted(place.ids()) == sorted(row["id"] for row in inputs)
-    assert place.results() == wanted(inputs)
+    assert sorted([*first.ids, *rest.ids]) == sorted(row["id"] for row in inputs)
+    tags = dict.fromkeys(first.ids, "-old") | dict.fromkeys(rest.ids, "-new")
+    unbroken = wanted(inputs)
+    for name, one in unbroken.items():
+        one.update({key: value + tags[name] for key, value in one.items() if key == "output"})
+    assert place.results() == unbroken
 
 
 def test_a_commit_that_worked_although_nobody_said_so_is_no_second_part(

@@ -7,7 +7,11 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+import yaml
+
 from spottrain import batch
+from spottrain.api import spec
 from tests.train import processes
 
 FOLDER = processes.ROOT / "examples" / "batch"
@@ -29,6 +33,12 @@ def test_the_example_differs_from_the_plain_program_by_the_lines_that_the_docs_s
     docs = (processes.ROOT / "docs" / "batch.md").read_text()
     shown = docs[docs.index("```diff\n") :].split("```")[1].splitlines()[1:]
     assert [line for line in shown if line[:1] in {"+", "-"}] == changes
+
+
+@pytest.mark.parametrize("name", ["batch", "batch-sqs"])
+def test_the_jobs_of_the_examples_are_jobs(name: str):
+    (job,) = yaml.safe_load_all((FOLDER.parent / name / "job.yaml").read_text())
+    assert spec.parse(job["spec"]).independent
 
 
 def run(bench: processes.Bench, name: str, **env: object) -> processes.Program:

@@ -258,11 +258,12 @@ def test_a_session_tells_its_step_where_it_is_asked_to_and_no_longer(bench: proc
 
 
 def test_prometheus_reads_how_a_run_fares(bench: processes.Bench, tmp_path: Path):
-    """After a stop, with the newest checkpoint damaged."""
-    env = here(tmp_path, SPOTTRAIN_CHECKPOINT_INTERVAL=0)
-    assert bench.start("counter.py", 3, **env).wait() == 0
-    before, newest = processes.commits(tmp_path / "ck")[-2:]
-    (tmp_path / "ck" / newest.directory.key("count.json")).write_text("7")
+    """The newest checkpoint has another size, and the one before other bytes."""
+    env = here(tmp_path, SPOTTRAIN_CHECKPOINT_INTERVAL=0, SPOTTRAIN_CHECKPOINT_KEEP=9)
+    assert bench.start("counter.py", 5, STEP_SECONDS=0.3, **env).wait() == 0
+    before, *damaged = processes.commits(tmp_path / "ck")[-3:]
+    for commit, text in zip(damaged, ("0", "77"), strict=True):
+        (tmp_path / "ck" / commit.directory.key("count.json")).write_text(text)
     port = gateway.free_port()
     program = bench.start("counter.py", 1000, **{**env, "SPOTTRAIN_PROGRESS_PORT": port})
     saved = int(program.wait_for(r"event=saved step=(\d+)")[1])
@@ -270,7 +271,7 @@ def test_prometheus_reads_how_a_run_fares(bench: processes.Bench, tmp_path: Path
         families = list(parser.text_string_to_metric_families(answer.read().decode()))
     told = {sample.name: sample.value for one in families for sample in one.samples}
     assert told["spottrain_run_resumed_from_step"] == before.step
-    assert told["spottrain_run_checkpoints_skipped_total"] == 1
+    assert told["spottrain_run_checkpoints_skipped_total"] == 2
     assert told["spottrain_run_step"] >= saved
     assert told["spottrain_run_step"] - told["spottrain_run_steps_total"] - before.step in {0, 1}
     assert 0 < told["spottrain_run_restore_seconds"] < 10

@@ -81,7 +81,7 @@ class Batch:
         self._waiting = 0
         self._oldest = 0.0
         self._not_before = 0.0
-        self._broken: errors.SpottrainError | None = None
+        self._broken: Exception | None = None
 
     @property
     def stopping(self) -> bool:
@@ -134,8 +134,8 @@ class Batch:
         self._life.start()
         try:
             self._begin()
-        except BaseException:
-            self._life.close()
+        except BaseException as error:
+            self._close(error)
             raise
         return self
 
@@ -144,12 +144,10 @@ class Batch:
     ) -> None:
         try:
             self._end(error)
-        except errors.StaleAttempt as stale:
-            self._log.error("stale", str(stale))
-            self._life.say(life.STALE)
+        except BaseException as late:
+            self._close(late)
             raise
-        finally:
-            self._life.close()
+        self._close(error)
 
     def _begin(self) -> None:
         me = self._claimant()
@@ -212,6 +210,12 @@ class Batch:
             )
         self._life.say(life.FINISHED)
 
+    def _close(self, error: BaseException | None) -> None:
+        if isinstance(error, errors.StaleAttempt):
+            self._log.error("stale", str(error))
+            self._life.say(life.STALE)
+        self._life.close()
+
     def _finish(self, row: Any, said: Mapping[str, Any] | None) -> None:
         name = self._name(row)
         line = None if said is None else _line(name, said)
@@ -259,8 +263,8 @@ class Batch:
         with self._lock:
             try:
                 self._commit_or_wait()
-            except errors.SpottrainError as error:
-                self._broken = error
+            except (errors.SpottrainError, OSError) as error:
+                self._broken = error  # for the program's own thread to raise
 
     def _last_word(self, state: str) -> termination.LastWord:
         done = self._found + self._written

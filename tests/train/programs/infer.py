@@ -1,7 +1,7 @@
 """A batch over lines of {"id", "text"}: it shouts. Texts that say so are rejected, or fail.
 
 Environment: INPUTS, MODEL, LEDGER (a line for each call of the model), ITEM_SECONDS, LONG_ID (that item takes
-a minute), EVERY, SECONDS, and the library's own.
+a minute), TAG (put behind each output), EVERY, SECONDS, and the library's own.
 """
 
 import json
@@ -22,7 +22,7 @@ def shout(row: dict[str, str]) -> str:
     time.sleep(60 if row["id"] == os.environ.get("LONG_ID") else pause)
     if row["text"] == "fail":
         raise ValueError("no voice")
-    return row["text"].upper()
+    return row["text"].upper() + os.environ.get("TAG", "")
 
 
 with (

@@ -186,6 +186,65 @@ def test_the_first_worker_says_how_many_shards_there_are(place: Path):
     assert keys == {"batch.json", "00000", "00001", "00002", "00003"}
 
 
+@pytest.mark.parametrize("part", [0, 1, 2])
+@pytest.mark.parametrize("file", ["outputs.jsonl", "ids.jsonl"])
+def test_a_damaged_part_costs_its_own_inputs_whichever_it_is(place: Path, part: int, file: str):
+    with session(every=1) as run:
+        for row in run.todo(ROWS):
+            run.write(row, 1)
+    damaged = sorted(place.rglob(file))[part]
+    data = damaged.read_bytes()
+    damaged.write_bytes(data[:-2] if file == "outputs.jsonl" else data.replace(b'"', b"'"))
+    with session() as run:
+        (again,) = run.todo(ROWS)
+        run.write(again, 2)
+    assert again == ROWS[part]
+    assert [one["output"] for one in sorted(results(place), key=lambda one: str(one["id"]))] == [
+        2 if row is again else 1 for row in ROWS
+    ]
+
+
+def test_a_part_that_can_be_read_again_makes_no_twins(place: Path):
+    with session() as run:
+        for row in run.todo(ROWS):
+            run.write(row, 1)
+    (ids,) = place.rglob("ids.jsonl")
+    data = ids.read_bytes()
+    ids.write_bytes(data.replace(b'"', b"'"))
+    with session() as run:
+        for row in run.todo(ROWS):
+            run.write(row, 2)
+    ids.write_bytes(data)
+    assert [one["id"] for one in results(place)] == ["a", "b", "c"]
+
+
+def test_when_every_part_is_damaged_all_is_computed_anew(place: Path):
+    for output in (1, 2):
+        with session() as run:
+            for row in run.todo(ROWS):
+                run.write(row, output)
+        for commit in place.rglob("COMMIT.json"):
+            commit.write_text("{}")
+        if output == 1:
+            assert results(place) == []
+
+
+def test_a_straggler_of_an_older_attempt_is_told_so(
+    place: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    (tmp_path / "said").touch()
+    told = {"JOB": "b", "JOB_UID": "u", "TERMINATION_LOG": str(tmp_path / "said")}
+    for attempt in ("2", "1"):
+        for name, value in {**told, "ATTEMPT": attempt, "ATTEMPT_ID": f"0{attempt}"}.items():
+            monkeypatch.setenv(f"SPOTTRAIN_{name}", value)
+        if attempt == "2":
+            with session():
+                pass
+    with pytest.raises(errors.StaleAttempt, match=r"attempt 2 .* has taken over"), session():
+        pass
+    assert '"state": "stale"' in (tmp_path / "said").read_text()
+
+
 def test_results_of_a_model_that_never_ran_are_an_error(place: Path):
     place.mkdir()
     with pytest.raises(errors.BatchError, match="holds no results of m@1 with these parameters"):
