@@ -2,7 +2,9 @@
 
 import json
 import random
+import re
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -315,6 +317,30 @@ def test_the_indexes_of_a_job_deal_the_inputs_out_and_another_number_of_them_goe
     place.forget()
     assert [program.wait() for program in indexes(place, 5, "c")] == [0] * 5
     assert place.ledger == []
+
+
+def test_the_processes_that_torchrun_starts_in_a_pod_share_its_inputs_and_a_stop_reaches_all(
+    torch_bench: processes.Bench, tmp_path: Path
+):
+    place, inputs = on_files(torch_bench, tmp_path), rows()
+    place.put_inputs(inputs)
+
+    def torchrun(**env: object) -> processes.Program:
+        files = {"INPUTS": tmp_path / "in.jsonl", "LEDGER": tmp_path / "ledger"}
+        pod = {**INDEPENDENT, "PET_STANDALONE": 1, "PET_NPROC_PER_NODE": 2, "SPOTTRAIN_INDEX": 0}
+        command = [sys.executable, "-m", "torch.distributed.run", str(processes.PROGRAMS / "infer.py")]
+        return torch_bench.run(command, **{**files, **place.env, **pod, **env})
+
+    stopped = torchrun(ITEM_SECONDS=0.2, SPOTTRAIN_ATTEMPT_ID="0a")
+    stopped.wait_for(r"doing (?s:.*)doing (?s:.*)doing")
+    stopped.send(signal.SIGTERM)
+    assert stopped.wait(30) != 0
+    done = [*place.ids(0), *place.ids(1)]
+    assert sorted(done) == sorted(re.findall(r"^doing (\S+)", stopped.output, re.MULTILINE))
+
+    assert torchrun(SPOTTRAIN_ATTEMPT_ID="0b").wait(60) == 0
+    assert place.results() == wanted(inputs)
+    assert sorted([*place.ids(0), *place.ids(1)]) == sorted(row["id"] for row in inputs)
 
 
 def wait_until(probe) -> None:  # noqa: ANN001

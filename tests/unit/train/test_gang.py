@@ -115,6 +115,7 @@ def test_damage_that_one_rank_meets_sends_all_to_the_next_best(tmp_path: Path):
     store.put_if_absent(key, b"7 of rank 9")
     outcome = ranks.together(3, lambda line: restored(store, "b", line))
     assert [begun.step for begun, _ in outcome] == [5, 5, 5]
+    assert outcome[0][0].skipped == 1
     assert [files["own"] for _, files in outcome] == [f"5 of rank {rank}" for rank in range(3)]
 
 
