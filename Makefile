@@ -22,7 +22,7 @@ venv: $(VENV)/ready ## the locked Python environment
 .PHONY: lock
 lock: ## resolve the dependencies anew into requirements/*.txt
 	$(PYTHON) -m venv build/uv && build/uv/bin/pip install --quiet uv
-	build/uv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" --extra operator --extra s3 pyproject.toml -o requirements/operator.txt
+	build/uv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" --extra operator --extra s3 --extra gcs --extra azure pyproject.toml -o requirements/operator.txt
 	build/uv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" --group pyproject.toml:build -o requirements/build.txt
 	build/uv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" --extra operator --extra s3 --extra gcs --extra azure --group dev pyproject.toml -o requirements/dev.txt
 

@@ -226,6 +226,12 @@ def test_a_digest_wins_over_the_tag() -> None:
     assert container["image"] == f"docker.io/spottrain/operator@{digest}"
 
 
+def test_the_operators_own_image_helps_beside_programs_unless_another_is_named() -> None:
+    (container,) = operator("--set=image.tag=9")["containers"]
+    assert environment("--set=image.tag=9")["SPOTTRAIN_HELPER_IMAGE"] == container["image"]
+    assert environment("--set=helperImage=me/helper:1")["SPOTTRAIN_HELPER_IMAGE"] == "me/helper:1"
+
+
 def test_metrics_are_offered_to_prometheus_on_the_services_port() -> None:
     (monitor,) = of_kind("ServiceMonitor", "--set=serviceMonitor.enabled=true")
     (service,) = of_kind("Service")

@@ -130,6 +130,18 @@ def bench(folder: Path, extra_path: Path | None = None) -> Iterator[Bench]:
         made.end()
 
 
+def wait_until_handled(program: Program) -> None:
+    """Until the process catches SIGTERM, by its own /proc entry."""
+    deadline = time.monotonic() + 20
+    bit = 1 << (signal.SIGTERM - 1)
+    while time.monotonic() < deadline:
+        caught = re.search(r"SigCgt:\s+(\w+)", Path(f"/proc/{program.pid}/status").read_text())
+        if caught and int(caught[1], 16) & bit:
+            return
+        time.sleep(0.02)
+    raise AssertionError(program.output)
+
+
 def commits(folder: Path) -> list[manifest.Commit]:
     """The sound commits below a directory, by step."""
     store = files.FilesStore(folder)

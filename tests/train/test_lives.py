@@ -1,7 +1,6 @@
 """One process through stops and kills: B1, B11 and what surrounds them."""
 
 import json
-import re
 import signal
 import socket
 import sys
@@ -83,29 +82,17 @@ def test_b1_a_stop_while_waiting_for_the_release_claims_nothing(bench: processes
     (tmp_path / "annotations").write_text('spottrain.dev/go="ffff"\n')
     env = here(tmp_path, SPOTTRAIN_GO_FILE=tmp_path / "annotations", SPOTTRAIN_ATTEMPT_ID="0a")
     program = bench.start("counter.py", 1000, **env)
-    wait_until_handled(program)
+    processes.wait_until_handled(program)
     program.send(signal.SIGTERM)
     assert program.wait(10) == 75
     assert program.steps() == []
     assert not (tmp_path / "ck" / "lineage").exists()
 
 
-def wait_until_handled(program: processes.Program) -> None:
-    """Until the process catches SIGTERM, by its own /proc entry."""
-    deadline = time.monotonic() + 20
-    bit = 1 << (signal.SIGTERM - 1)
-    while time.monotonic() < deadline:
-        caught = re.search(r"SigCgt:\s+(\w+)", Path(f"/proc/{program.pid}/status").read_text())
-        if caught and int(caught[1], 16) & bit:
-            return
-        time.sleep(0.02)
-    raise AssertionError(program.output)
-
-
 def test_the_release_starts_it(bench: processes.Bench, tmp_path: Path):
     go = tmp_path / "annotations"
     program = bench.start("counter.py", 2, **here(tmp_path, SPOTTRAIN_GO_FILE=go, SPOTTRAIN_ATTEMPT_ID="0a"))
-    wait_until_handled(program)
+    processes.wait_until_handled(program)
     time.sleep(0.3)
     assert program.steps() == []
     go.write_text('a="b"\nspottrain.dev/go="0a"\n')

@@ -53,6 +53,7 @@ def timeout(snapshot: snap.Snapshot) -> float | None:
 def tell(draft: drafts.Draft) -> None:
     """Put what the workers have said into the status: the step, its rate, the checkpoint, and the grace."""
     _tell_last_words(draft)
+    _tell_what_is_left_behind(draft)
     said = draft.snapshot.progress
     if said is None or said.report is None or said.attempt_id != draft.status.attempt_id:
         return
@@ -63,6 +64,7 @@ def tell(draft: drafts.Draft) -> None:
         draft.update(checkpoint=report.saved)
     if report.stop is not None:
         _tell_grace(draft, report.stop)
+    _tell_storing(draft, report.problem)
 
 
 def _tell_last_words(draft: drafts.Draft) -> None:
@@ -88,6 +90,26 @@ def _tell_grace(draft: drafts.Draft, stop: snap.Stop) -> None:
     if known is None or known.status is not False:
         draft.say(conditions.SAVE_TOO_SLOW, text, warning=True)
     draft.condition(conditions.GRACE_SUFFICIENT, False, conditions.SAVE_TOO_SLOW, text)
+
+
+def _tell_what_is_left_behind(draft: drafts.Draft) -> None:
+    """A program that has finished has done its work, whatever its sidecar had no time or no store for."""
+    for pod in draft.snapshot.current.values():
+        if pod.outcome == "Succeeded" and pod.said is not None and pod.said.state == snap.UNSAVED:
+            text = f"{pod.name} finished, and its last checkpoint was not stored"
+            advice = "the log of its container spottrain-watch says why"
+            _tell_storing(draft, f"{text}: {advice}")
+
+
+def _tell_storing(draft: drafts.Draft, problem: str) -> None:
+    """Said of a sidecar alone, since it is silent about what it leaves lying: the program knows nothing of it."""
+    known = conditions.find(draft.status.conditions, conditions.CHECKPOINTS_STORED)
+    if problem:
+        if known is None or known.status is not False:
+            draft.say(conditions.NOT_STORED, problem, warning=True)
+        draft.condition(conditions.CHECKPOINTS_STORED, False, conditions.NOT_STORED, problem)
+    elif known is not None and known.status is False:
+        draft.condition(conditions.CHECKPOINTS_STORED, True, conditions.STORED, "they are stored again")
 
 
 def _about(seconds: float) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from spottrain.api import clouds, names, spec
 from spottrain.plan import actions
 from spottrain.plan import snapshot as snap
-from spottrain.render import environment, identity, scheduling
+from spottrain.render import environment, helpers, identity, scheduling
 
 PODINFO_VOLUME = "spottrain-podinfo"
 
@@ -91,13 +91,23 @@ def _spec(mold: Mold, overlay: actions.Overlay, given: dict[str, Any]) -> dict[s
         "volumes": [*(given.get("volumes") or ()), _podinfo_volume()],
     }
     entries = environment.render(mold.job, mold.wishes, overlay)
+    if mold.wishes.checkpoint.directory:
+        pod = helpers.add(pod, _main(mold, given), mold.wishes, overlay, settings.helper_image)
     for part in ("initContainers", "containers"):
-        if part in given:
-            pod[part] = [_container(one, entries) for one in given[part]]
+        if part in pod:
+            pod[part] = [_container(one, entries) for one in pod[part]]
     others = {names.LABEL_JOB: job}
     if not mold.wishes.independent:  # whose indexes have attempts of their own
         others[names.LABEL_ATTEMPT] = str(overlay.attempt)
     return scheduling.spread(pod, mold.wishes.spot.spread, others)
+
+
+def _main(mold: Mold, given: dict[str, Any]) -> str:
+    """The container that decides, by name: the annotated one, else the first."""
+    annotated = (mold.template.get("metadata") or {}).get("annotations") or {}
+    found = [one["name"] for one in given["containers"]]
+    name = annotated.get(names.ANNOTATION_MAIN)
+    return name if name in found else found[0]
 
 
 def _container(given: dict[str, Any], entries: list[dict[str, Any]]) -> dict[str, Any]:

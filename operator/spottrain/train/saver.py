@@ -12,7 +12,7 @@ import enum
 import platform
 import shutil
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -39,7 +39,8 @@ class Job:
     """One save of this rank: its files in `folder`, begun at `begun` (monotonic seconds).
 
     `blocked`: seconds for which it held training up; `stop`: it is the last one, since the attempt was told
-    to stop.
+    to stop; `problem`: asked after the upload, why the files are not what they were at its beginning, None if
+    they are.
     """
 
     directory: layout.StepDir
@@ -48,6 +49,7 @@ class Job:
     prune: bool
     blocked: float = 0.0
     stop: bool = False
+    problem: Callable[[], str | None] = lambda: None
 
 
 @dataclass(frozen=True)
@@ -205,6 +207,8 @@ class Saver:
             try:
                 try:
                     files = transfer.upload(*where, abandoned=abandoned.is_set)
+                    if problem := job.problem():
+                        raise errors.CheckpointError(problem)
                 finally:
                     shutil.rmtree(job.folder, ignore_errors=True)
                 sent.set_result(files)

@@ -391,6 +391,7 @@ def session(  # noqa: PLR0913 - all by keyword, each with a default
     In a SpotTrainingJob the object's settings count, and these fill what it leaves open. ConfigError,
     with what to set, when something is missing.
     """
+    settings.refuse_directory(os.environ)
     arguments = settings.Arguments(uri, endpoint, region, keep, interval, restore, on_broken)
     return Run(settings.read(os.environ, arguments), os.environ, SystemClock())
 

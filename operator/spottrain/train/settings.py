@@ -116,6 +116,15 @@ def read(env: Mapping[str, str], arguments: Arguments) -> Settings:
     )
 
 
+def refuse_directory(env: Mapping[str, str]) -> None:
+    """ConfigError where a sidecar stores what the program writes: both would save, and neither know what is newest."""
+    if env.get("SPOTTRAIN_CHECKPOINT_DIRECTORY"):
+        raise errors.ConfigError(
+            "spec.checkpoint.directory is for programs that don't use the library, and this one does: take it out of "
+            "the job"
+        )
+
+
 def draw_attempt_id() -> str:
     """An attempt id for a run that no operator started."""
     return secrets.token_hex(6)

@@ -102,3 +102,43 @@ def test_a_report_alone_decides_nothing_but_its_step() -> None:
     more = dataclasses.replace(one, progress=status.Progress(1000, 3.0, virtual.EPOCH), checkpoint=SAVED)
     assert more.decides_as(one)
     assert not dataclasses.replace(one, step=42).decides_as(one)
+
+
+def storing(one: status.Status) -> tuple[bool | None, str] | None:
+    found = conditions.find(one.conditions, conditions.CHECKPOINTS_STORED)
+    return None if found is None else (found.status, found.message)
+
+
+def test_what_a_sidecar_does_not_store_is_said_once_until_it_does() -> None:
+    cluster = virtual.Cluster().running()
+    events = len(cluster.events)
+    assert storing(told(cluster)) is None
+    for _ in range(2):
+        assert storing(told(cluster, problem="checkpoint-5 is in shards")) == (False, "checkpoint-5 is in shards")
+    assert [event.reason for event in cluster.events[events:]] == ["NotStored"]
+    assert storing(told(cluster)) == (True, "they are stored again")
+
+
+def test_a_job_that_finished_says_if_its_last_checkpoint_was_not_stored() -> None:
+    cluster = virtual.Cluster(virtual.wishes(workers=1)).running()
+    said = snap.Words(snap.UNSAVED, 40, 40, 2.5)
+    cluster.pods["tr-0-1"] = dataclasses.replace(cluster.pods["tr-0-1"], said=said)
+    cluster.end("tr-0-1", 0)
+    cluster.settle()
+    assert cluster.status.phase is status.Phase.COMPLETE
+    assert storing(cluster.status) == (
+        False,
+        "tr-0-1 finished, and its last checkpoint was not stored: the log of its container spottrain-watch says why",
+    )
+
+
+def test_a_job_is_not_complete_while_a_last_checkpoint_is_on_its_way() -> None:
+    cluster = virtual.Cluster(virtual.wishes(workers=1)).running()
+    ended = snap.Exit(0, "Completed", cluster.now)
+    running = cluster.pods["tr-0-1"]
+    cluster.pods["tr-0-1"] = dataclasses.replace(running, exit=ended, flushing=True)
+    cluster.settle()
+    assert cluster.status.phase is status.Phase.RUNNING
+    cluster.pods["tr-0-1"] = dataclasses.replace(running, exit=ended, running=False, phase="Succeeded")
+    cluster.settle()
+    assert cluster.status.phase is status.Phase.COMPLETE
