@@ -1,8 +1,8 @@
-"""Training of a small network on scikit-learn's handwritten digits, on the CPU, that saves itself now and then.
+"""Training of a small network on scikit-learn's handwritten digits, on the CPU, that saves after each epoch.
 
-It is a program as people have them: it knows nothing of spottrain, keeps its state in one file that it writes over,
-and goes on from that file if it is there. Environment: CHECKPOINTS (a folder), DIGITS_EPOCHS, DIGITS_SEED,
-DIGITS_EPOCH_SECONDS (a pause per epoch: it stands for the time that an epoch of a real model takes on a GPU).
+It is a program as people have them: it knows nothing of spottrain, keeps its state in one file that it writes
+over, and goes on from that file if it is there. Environment: CHECKPOINTS (a folder), DIGITS_EPOCHS,
+DIGITS_SEED, DIGITS_EPOCH_SECONDS (a pause per epoch: it stands for the time that a real model's takes).
 """
 
 import os

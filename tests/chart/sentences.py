@@ -106,8 +106,8 @@ DIRECTORY_IN_URI = (
 )
 DIRECTORY_VOLUME = (
     "spec.checkpoint.directory is each worker's own and starts empty, as what an earlier life left there "
-    "could be taken for the newest: mount an emptyDir or an ephemeral volume at that path (not read-only), or "
-    "none"
+    "could be taken for the newest: mount an emptyDir or an ephemeral volume at that path (not read-only), "
+    "or none"
 )
 STEP_MISSING = "spec.checkpoint.restore is Step, so spec.checkpoint.step must say which one"
 STEP_UNUSED = (

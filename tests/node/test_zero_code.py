@@ -20,14 +20,15 @@ def manifest(site: Site, **env: str) -> dict[str, Any]:
     checkpoint["directory"] = "/checkpoints"
     (container,) = document["spec"]["template"]["spec"]["containers"]
     container["command"] = ["python3", "/programs/trainer.py", "/checkpoints", str(TOTAL)]
-    container["env"] = [{"name": name, "value": value} for name, value in {"STEP_SECONDS": "0.8", **env}.items()]
+    told = {"STEP_SECONDS": "0.8", **env}
+    container["env"] = [{"name": name, "value": value} for name, value in told.items()]
     return document
 
 
 def started(site: Site, **env: str) -> str:
     """The attempt ID of a job that has stored a checkpoint."""
     site.job.applied(manifest(site, **env))
-    site.job.wait("a commit", lambda: site.commits(), PATIENCE)
+    site.job.wait("a commit", site.commits, PATIENCE)
     return str(site.job.status()["attemptID"])
 
 

@@ -20,7 +20,7 @@ import torch.distributed.checkpoint as dcp
 folder = Path(sys.argv[1])
 layer = torch.nn.Linear(64, 64)
 optimizer = torch.optim.Adam(layer.parameters())
-state = {"epoch": 3, "global_step": 1234, "state_dict": layer.state_dict(), "optimizer": optimizer.state_dict()}
+state = {"epoch": 3, "global_step": 1234, "state_dict": layer.state_dict(), "more": optimizer.state_dict()}
 for name in ("ckpt", "lightning"):
     (folder / name).mkdir()
 torch.save(state, folder / "ckpt" / "state.pt")

@@ -44,8 +44,8 @@ PROGRESS_PORT = 29580
 """Where worker 0 of a gang tells its step."""
 CONTAINER_RESTORE = "spottrain-restore"
 CONTAINER_WATCH = "spottrain-watch"
-"""Beside a program that doesn't use the library (`spec.checkpoint.directory`): what brings the newest checkpoint,
-and the native sidecar that stores those which the program writes."""
+"""Beside a program that doesn't use the library (`spec.checkpoint.directory`): what brings the newest
+checkpoint, and the native sidecar that stores those which the program writes."""
 
 _POD_NAME_LIMIT = 63
 _HASH_LENGTH = 10

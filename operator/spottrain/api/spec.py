@@ -48,8 +48,8 @@ class Spot:
 class Checkpoint:
     """Where and how checkpoints are kept; `interval` is seconds, None for auto.
 
-    `uri` is empty where an Independent job leaves it to its program. `directory`: where a program that doesn't
-    use the library writes its own, empty for one that does.
+    `uri` is empty where an Independent job leaves it to its program. `directory`: where a program that
+    doesn't use the library writes its own, empty for one that does.
     """
 
     uri: str
@@ -227,16 +227,18 @@ def _check_directory(directory: str, uri: str, interval: str) -> None:
     if not directory:
         return
     if not uri:
-        raise InvalidSpecError(f"{field} needs spec.checkpoint.uri, where what is written there is kept: set it")
+        raise InvalidSpecError(
+            f"{field} needs spec.checkpoint.uri, where what is written there is kept: set it"
+        )
     if not _DIRECTORY.fullmatch(directory) or {".", ".."} & set(directory.split("/")):
         raise InvalidSpecError(
-            f"{field}: write an absolute path without '.', '..', colons, spaces or a slash at its end, for example "
-            "/checkpoints"
+            f"{field}: write an absolute path without '.', '..', colons, spaces or a slash at its end, for "
+            "example /checkpoints"
         )
     if interval != "auto":
         raise InvalidSpecError(
-            f"spec.checkpoint.interval is for programs that use the library: with {field} the program saves when "
-            "it likes, so leave the interval out"
+            f"spec.checkpoint.interval is for programs that use the library: with {field} the program saves "
+            "when it likes, so leave the interval out"
         )
 
 

@@ -97,7 +97,7 @@ def _take_next(  # noqa: PLR0913 - everything a claim is decided by
 
 
 def refuse_straggler(me: Claimant, known: Mapping[int, lineage.Record]) -> None:
-    """StaleAttempt when a later attempt of `me`'s job has claimed: one that wakes this late must not take over."""
+    """StaleAttempt when a later attempt of the job has claimed: who wakes this late must not take over."""
     newest = known[max(known)] if known else None
     if newest is not None and me.job_uid and newest.job_uid == me.job_uid and newest.attempt > me.attempt:
         raise lineage.stale(me.attempt_id, newest)

@@ -55,8 +55,8 @@ def beyond(snapshot: snap.Snapshot) -> float:
 def shares(seconds: int) -> tuple[int, int]:
     """The grace of a pod with a sidecar, as what the program is told and what is planned for the sidecar.
 
-    The sidecar is told to stop when the program has ended: what the program doesn't use is the sidecar's too. A
-    half is for who writes the last checkpoint, and a half for who uploads it.
+    The sidecar is told to stop when the program has ended: what the program doesn't use is the sidecar's too.
+    A half is for who writes the last checkpoint, and a half for who uploads it.
     """
     return seconds // 2, seconds - seconds // 2
 

@@ -102,7 +102,7 @@ def _tell_what_is_left_behind(draft: drafts.Draft) -> None:
 
 
 def _tell_storing(draft: drafts.Draft, problem: str) -> None:
-    """Said of a sidecar alone, since it is silent about what it leaves lying: the program knows nothing of it."""
+    """Only a sidecar says so: of what it leaves lying the program knows nothing."""
     known = conditions.find(draft.status.conditions, conditions.CHECKPOINTS_STORED)
     if problem:
         if known is None or known.status is not False:

@@ -1,9 +1,9 @@
 """The containers that keep checkpoints for a program that doesn't use the library.
 
 An init container waits for `go` and brings the newest checkpoint into `spec.checkpoint.directory`; a native
-sidecar stores what the program writes there, and is told to stop by the kubelet when the program has ended. In a
-gang all workers get the checkpoint, and worker 0 is watched. Both see what the program's container sees, its
-credentials and volumes among it, and run as the same user, since they read and write the same files.
+sidecar stores what the program writes there, and its kubelet tells it to stop when the program has ended. In
+a gang all workers get the checkpoint, and worker 0 is watched. Both have the credentials and volumes of the
+program's container, and run as the same user, since they read and write the same files.
 """
 
 import collections.abc as cabc

@@ -105,9 +105,8 @@ def _spec(mold: Mold, overlay: actions.Overlay, given: dict[str, Any]) -> dict[s
 def _main(mold: Mold, given: dict[str, Any]) -> str:
     """The container that decides, by name: the annotated one, else the first."""
     annotated = (mold.template.get("metadata") or {}).get("annotations") or {}
-    found = [one["name"] for one in given["containers"]]
-    name = annotated.get(names.ANNOTATION_MAIN)
-    return name if name in found else found[0]
+    found = [str(one["name"]) for one in given["containers"]]
+    return next((name for name in found if name == annotated.get(names.ANNOTATION_MAIN)), found[0])
 
 
 def _container(given: dict[str, Any], entries: list[dict[str, Any]]) -> dict[str, Any]:

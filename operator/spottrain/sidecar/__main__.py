@@ -54,8 +54,8 @@ def _told(env: Mapping[str, str]) -> tuple[settings.Settings, Path]:
     directory = env.get("SPOTTRAIN_CHECKPOINT_DIRECTORY", "")
     if not directory or not told.attempt_id:
         raise errors.ConfigError(
-            "set SPOTTRAIN_CHECKPOINT_DIRECTORY and SPOTTRAIN_ATTEMPT_ID, as the operator does in the containers "
-            "that it adds for spec.checkpoint.directory"
+            "set SPOTTRAIN_CHECKPOINT_DIRECTORY and SPOTTRAIN_ATTEMPT_ID, as the operator does in the "
+            "containers that it adds for spec.checkpoint.directory"
         )
     root = Path(directory)
     if not root.is_dir():

@@ -2,11 +2,9 @@
 
 import random
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from spottrain import errors
 from spottrain.checkpoint import claim, lineage, manifest, store, transfer, view
 from spottrain.sidecar import layouts, notebook
 from spottrain.train import release, settings
@@ -26,7 +24,7 @@ class Bringer:
     leads: bool
     place: store.Store
     clock: Clock
-    log: Log
+    words: Log
 
     def bring(self) -> int | None:
         """Fill the directory; the step it is from, None for a fresh start.
@@ -44,41 +42,33 @@ class Bringer:
         return step
 
     def _wait_for_the_claim(self, me: claim.Claimant) -> None:
-        """Until worker 0 has chosen for all."""
+        """Until worker 0 has chosen for all. It may wait for a node: how long is the operator's business."""
         records = lineage.Records(self.place)
-        deadline = self.clock.monotonic() + release.LIMIT_SECONDS
         pause = _FIRST_LOOK_SECONDS
-        while not any(one.attempt_id == me.attempt_id for one in (known := records.refresh()).values()):
+        while True:
+            known = records.refresh()
+            if any(record.attempt_id == me.attempt_id for record in known.values()):
+                return
             claim.refuse_straggler(me, known)
-            if self.clock.monotonic() > deadline:
-                raise errors.NotReleased(
-                    f"worker 0 has not claimed {self.place.uri} for {release.LIMIT_SECONDS:.0f} s: look at the "
-                    "log of its container spottrain-restore"
-                )
             self.clock.sleep(pause * random.uniform(0.5, 1))  # noqa: S311 - spreads the load, hides nothing
             pause = min(2 * pause, _SLOWEST_LOOK_SECONDS)
 
     def _bring_best(self, me: claim.Claimant, claimed: claim.Claim) -> int | None:
-        for commit in self._sound(me, claimed):
-            problem = self._fetch(commit)
-            if problem is None:
-                self._tell(claimed.record, commit)
-                return commit.step
-            self._skip(view.Skipped(commit.directory, problem))
-        if claimed.trail:
-            claim.refuse_unless_fresh(me, claimed.trail)
-        sentence = f"fresh start: no checkpoint to go on from under {self.place.uri}"
-        self.log.info("fresh", sentence, **_words(claimed.record))
-        return None
-
-    def _sound(self, me: claim.Claimant, claimed: claim.Claim) -> Iterator[manifest.Commit]:
         """Without the attempt's own: all workers take the same, and worker 0 may have begun to save."""
-        before = [directory for directory in claimed.trail if directory.attempt_id != me.attempt_id]
-        for found in view.sound(self.place, claimed.view, before):
-            if isinstance(found, manifest.Commit):
-                yield found
-            else:
+        trail = [directory for directory in claimed.trail if directory.attempt_id != me.attempt_id]
+        for found in view.sound(self.place, claimed.view, trail):
+            if isinstance(found, view.Skipped):
                 self._skip(found)
+            elif problem := self._fetch(found):
+                self._skip(view.Skipped(found.directory, problem))
+            else:
+                self._tell(claimed.record, found)
+                return found.step
+        if trail:
+            claim.refuse_unless_fresh(me, trail)
+        sentence = f"fresh start: no checkpoint to go on from under {self.place.uri}"
+        self.words.info("fresh", sentence, **_words(claimed.record))
+        return None
 
     def _fetch(self, commit: manifest.Commit) -> str | None:
         """Its files in their places, all of them or none."""
@@ -99,12 +89,12 @@ class Bringer:
     def _tell(self, record: lineage.Record, commit: manifest.Commit) -> None:
         name, step = commit.directory.name, commit.step
         sentence = f"brought step {step} to {self.root} (attempt {record.attempt}, commit {name})"
-        self.log.info("restored", sentence, step=step, commit=name, **_words(record))
+        self.words.info("restored", sentence, step=step, commit=name, **_words(record))
 
     def _skip(self, skipped: view.Skipped) -> None:
         name = skipped.directory.name
         sentence = f"skipping checkpoint {name}: {skipped.reason}"
-        self.log.warning("skipped", sentence, step=skipped.directory.step, commit=name)
+        self.words.warning("skipped", sentence, step=skipped.directory.step, commit=name)
 
 
 def _words(record: lineage.Record) -> dict[str, object]:
@@ -114,5 +104,3 @@ def _words(record: lineage.Record) -> dict[str, object]:
 def leads(told: settings.Settings, index: str) -> bool:
     """Whether the worker with this index leads: worker 0 of a gang, and whoever is alone."""
     return told.workers == 1 or index in {"", "0"}
-
-

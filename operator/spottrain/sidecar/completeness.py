@@ -1,7 +1,7 @@
 """Whether a checkpoint is complete: a half-written one must never be stored.
 
-Every file that can tell where it ends (`whole.py`) must be all there, none may have the name of an unfinished one,
-and what its layout writes last must be there:
+Every file that can tell where it ends (`whole.py`) must be all there, none may have the name of an unfinished
+one, and what its layout writes last must be there:
 
 ==================  ===================================================================================
 layout              what says so

@@ -1,8 +1,8 @@
 """Keeping a checkpoint as it is while it is uploaded, whatever the program does to it meanwhile.
 
-Programs remove old checkpoints, and write files over. The first is no matter to a second link to the file, which
-costs nothing, and the second none to a copy: that is made of what may be written over. A link to a file that is
-changed all the same shows it, and nothing is committed then.
+Programs remove old checkpoints, and write files over. The first is no matter to a second link to the file,
+which costs nothing, and the second none to a copy: that is made of what may be written over. A link to a file
+that is changed all the same shows it, and nothing is committed then.
 """
 
 import shutil

@@ -51,8 +51,8 @@ class Layout(Enum):
 class Unit:
     """One checkpoint: its files by their paths below the directory.
 
-    `name`: of its folder, or of its newest file; `number`: the one in that; `written`: when the last of it was,
-    ns since 1970.
+    `name`: of its folder, or of its newest file; `number`: the one in that; `written`: when the last of it
+    was, ns since 1970.
     """
 
     layout: Layout

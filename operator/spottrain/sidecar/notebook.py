@@ -36,7 +36,7 @@ def _plain(files: layouts.Files) -> dict[str, dict[str, int]]:
 
 
 def _read(path: Path) -> dict[str, layouts.Files]:
-    """Nothing when it can't be read: the program may have emptied its directory. The newest is stored again."""
+    """Nothing when it can't be read, as when the program emptied its directory: the newest is stored anew."""
     try:
         raw = json.loads(path.read_bytes())
         return {

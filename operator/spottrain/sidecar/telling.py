@@ -1,7 +1,7 @@
 """What the sidecar tells in the program's place: `/progress` while it lives, and its last word.
 
-As the library's (`train/telling.py`, `train/termination.py`), but that the step is that of the newest checkpoint
-which is stored, and `problem` says why nothing newer is, null if that is as it should be.
+As the library's (`train/telling.py`, `train/termination.py`), but that the step is that of the newest
+checkpoint which is stored, and `problem` says why nothing newer is, null if that is as it should be.
 """
 
 from typing import Any

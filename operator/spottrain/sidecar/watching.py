@@ -1,9 +1,9 @@
-"""The sidecar: it stores each checkpoint that the program completes, and the last one after the program's end.
+"""The sidecar: it stores each checkpoint that the program completes, and the last one after its end.
 
 ::
 
-    each second: the newest that is complete, at rest, and not stored ─► hold it ─► upload, commit, prune
-    SIGTERM: the program has ended, or its grace is over ─► the same once more, without waiting for rest
+    each second ─► the newest that is complete, at rest, and not stored ─► hold, upload, commit, prune
+    SIGTERM (the program has ended, or its grace is over) ─► the same once more, without waiting for rest
 
 What is older than the newest is not stored: of a program that saves faster than the store takes it some are
 skipped.
@@ -21,7 +21,7 @@ from spottrain.train.log import Log
 
 LOOK_SECONDS = 1.0
 REST_SECONDS = 2.0
-"""A checkpoint whose files have not changed for so long is at rest; that it is complete has marks of its own."""
+"""For how long the files of a checkpoint at rest have not changed. That it is complete has its own marks."""
 RETRY_SECONDS = 10.0
 COMPLAIN_SECONDS = 120.0
 """For how long a checkpoint at rest must have been incomplete until that is said."""
@@ -100,7 +100,7 @@ class Watcher:
         return choice is last_save.Choice.NEWEST
 
     def _newest(self, *, at_rest: bool) -> layouts.Unit | None:
-        """The newest complete one that isn't stored; what is in the way of a newer one is said when it lasts."""
+        """The newest complete one that isn't stored. What keeps a newer one from it is said if it lasts."""
         units = layouts.find(self._root)
         if not units:
             self._wonder()
@@ -119,13 +119,13 @@ class Watcher:
         """A program that writes what isn't known is not protected at all, and nobody would notice."""
         there = [path for path in self._root.iterdir() if not path.name.startswith(".")]
         if there and self._clock.monotonic() - self._began >= UNKNOWN_SECONDS:
-            self._complain(f"nothing in {self._root} is known as a checkpoint: docs/zero-code.md says what is")
+            self._complain(f"nothing in {self._root} is a checkpoint that is known: see docs/zero-code.md")
 
     def _problem(self, unit: layouts.Unit) -> str | None:
         if self._told.workers > 1 and unit.sharded:
             return (
-                f"{unit.name} is in shards, and those of other workers are not here: it is not stored. Use the "
-                "library, or let worker 0 write whole checkpoints"
+                f"{unit.name} is in shards, and those of other workers are not here: it is not stored. Use "
+                "the library, or let worker 0 write whole checkpoints"
             )
         try:
             return completeness.unfinished(self._root, unit)
@@ -160,7 +160,7 @@ class Watcher:
         return True
 
     def _label(self, unit: layouts.Unit) -> int:
-        """Its step. Within an attempt the highest is the newest, so one that was there before is counted on."""
+        """Its step. The highest of an attempt counts as its newest, so one that comes again is counted on."""
         said = layouts.step(self._root, unit)
         if said is None:
             return self._last + 1
@@ -188,8 +188,8 @@ class Watcher:
         self._telling.problem = problem
 
 
-def taken_over(error: errors.StaleAttempt, log: Log, stop: signals.StopSignal) -> None:
-    """A later attempt has the place: write nothing, and wait for the end, or the kubelet would start this anew."""
-    log.error("stale", str(error))
+def taken_over(error: errors.StaleAttempt, words: Log, stop: signals.StopSignal) -> None:
+    """A later attempt has the place: write nothing and wait for the end, or the kubelet starts this anew."""
+    words.error("stale", str(error))
     while not stop.wait(LOOK_SECONDS):
         pass

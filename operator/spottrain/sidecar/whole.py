@@ -1,7 +1,7 @@
 """Whether a file is all there, as far as its own format says where it ends.
 
-What torch.save and numpy.savez write is a zip archive, whose table of contents comes last; safetensors and JSON
-say how long they are. Nothing is unpickled: that could run anything.
+What torch.save and numpy.savez write is a zip archive, whose table of contents comes last; safetensors and
+JSON say how long they are. Nothing is unpickled: that could run anything.
 """
 
 import json

@@ -117,11 +117,11 @@ def read(env: Mapping[str, str], arguments: Arguments) -> Settings:
 
 
 def refuse_directory(env: Mapping[str, str]) -> None:
-    """ConfigError where a sidecar stores what the program writes: both would save, and neither know what is newest."""
+    """ConfigError where a sidecar stores what the program writes: both would save, each by its own steps."""
     if env.get("SPOTTRAIN_CHECKPOINT_DIRECTORY"):
         raise errors.ConfigError(
-            "spec.checkpoint.directory is for programs that don't use the library, and this one does: take it out of "
-            "the job"
+            "spec.checkpoint.directory is for programs that don't use the library, and this one does: take "
+            "it out of the job"
         )
 
 

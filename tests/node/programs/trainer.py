@@ -1,8 +1,8 @@
-"""A training program that nobody may change: it saves as the Hugging Face Trainer does, and knows nothing of us.
+"""A training program that nobody may change: it saves as the Hugging Face Trainer does, and doesn't know us.
 
-Arguments: folder, steps in all. It goes on from the newest `checkpoint-N`, saves every fifth step, and keeps two.
-The sum is its state: of 0, 1, 2, … so a step that was left out or done twice shows. Environment: STEP_SECONDS;
-SIGTERM_SAVES, any text, for a save of the last step when it is told to end.
+Arguments: folder, steps in all. It goes on from the newest `checkpoint-N`, saves every fifth step, keeps two.
+Its state is the sum of 0, 1, 2, …, by which a step that was left out or done twice shows. Environment:
+STEP_SECONDS; SIGTERM_SAVES, any text, for a save of the last step when it is told to end.
 """
 
 import json

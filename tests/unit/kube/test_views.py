@@ -255,7 +255,9 @@ def test_a_pod_that_was_trimmed_reads_the_same() -> None:
     assert "affinity" not in trimmed["spec"]
 
 
-def beside_our_sidecar(main: dict[str, Any], sidecar: dict[str, Any], phase: str = "Running") -> dict[str, Any]:
+def beside_our_sidecar(
+    main: dict[str, Any], sidecar: dict[str, Any], phase: str = "Running"
+) -> dict[str, Any]:
     """A worker whose checkpoints our sidecar stores."""
     raw = running_beside(main, phase=phase)
     raw["spec"]["initContainers"] = [{"name": "spottrain-watch", "restartPolicy": "Always"}]

@@ -76,7 +76,7 @@ def test_a_volume_that_the_program_mounts_there_is_used() -> None:
 
 
 def test_they_have_the_programs_credentials_and_volumes_but_not_its_paths() -> None:
-    own = [{"name": "AWS_REGION", "value": "x"}, {"name": "PYTHONPATH", "value": "/y"}, {"name": "PATH", "value": "/z"}]
+    own = [{"name": name, "value": "x"} for name in ("AWS_REGION", "PYTHONPATH", "PATH")]
     secret = {"name": "key", "mountPath": "/var/key", "mountPropagation": "HostToContainer"}
     source = [{"secretRef": {"name": "store"}}]
     one = rendered({"env": own, "envFrom": source, "volumeMounts": [secret]})
@@ -145,7 +145,8 @@ def test_without_a_directory_nothing_is_added() -> None:
     template = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
     plain = spec.Spec(workers=1, template=template, checkpoint=spec.Checkpoint("s3://b/p"))
     mold = pod.Mold(JOB, plain, "j1", template, snap.Settings())
-    assert "initContainers" not in pod.render(mold, actions.Overlay(0, 1, "abc", floor=False, grace=26))["spec"]
+    one = pod.render(mold, actions.Overlay(0, 1, "abc", floor=False, grace=26))["spec"]
+    assert "initContainers" not in one
 
 
 def test_another_directory_is_another_job() -> None:

@@ -86,7 +86,7 @@ def test_a_file_on_its_way_makes_its_folder_incomplete(tmp_path: Path):
     assert problem(tmp_path) == "checkpoint-5/pytorch_model.bin.tmp is still being written"
 
 
-@pytest.mark.parametrize("name", ["tmp-checkpoint-5", "checkpoint-5.tmp", "checkpoint-5.incomplete", ".hidden"])
+@pytest.mark.parametrize("name", ["tmp-checkpoint-5", "checkpoint-5.tmp", "checkpoint-5.part", ".hidden"])
 def test_a_folder_with_the_name_of_an_unfinished_one_is_nothing(tmp_path: Path, name: str):
     shapes.hugging_face(tmp_path / "elsewhere", 5).rename(tmp_path / name)
     (tmp_path / "elsewhere").rmdir()
