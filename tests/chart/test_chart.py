@@ -227,8 +227,8 @@ def test_a_digest_wins_over_the_tag() -> None:
 
 
 def test_the_operators_own_image_helps_beside_programs_unless_another_is_named() -> None:
-    (container,) = operator("--set=image.tag=9")["containers"]
-    assert environment("--set=image.tag=9")["SPOTTRAIN_HELPER_IMAGE"] == container["image"]
+    (container,) = operator("--set=image.tag=v9")["containers"]
+    assert environment("--set=image.tag=v9")["SPOTTRAIN_HELPER_IMAGE"] == container["image"]
     assert environment("--set=helperImage=me/helper:1")["SPOTTRAIN_HELPER_IMAGE"] == "me/helper:1"
 
 

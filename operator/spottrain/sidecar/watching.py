@@ -61,7 +61,7 @@ class Watcher:
         self._telling.say(telling.STORED)
         while not stop.wait(LOOK_SECONDS):
             self._turn()
-        self._flush(self._clock.monotonic())
+        self._flush()
 
     def _turn(self) -> None:
         if not self._background.idle:
@@ -72,8 +72,8 @@ class Watcher:
         if (unit := self._newest(at_rest=True)) is not None:
             self._store(unit, stop=False)
 
-    def _flush(self, told_at: float) -> None:
-        """What is on its way, and what is newer than that; when there is no more time the kubelet ends it."""
+    def _flush(self) -> None:
+        """What is on its way, and what is newer than that. When there is no more time the kubelet ends it."""
         self._log.info("stopping", "the program has ended, or its grace is over")
         self._background.hurry()
         newest = self._newest(at_rest=False)
@@ -86,8 +86,6 @@ class Watcher:
             if self._store(newest, stop=True):
                 self._collect()
             if not self._notebook.knows(newest):
-                if self._clock.monotonic() > told_at + self._told.grace:
-                    return
                 self._clock.sleep(_LAST_RETRY_SECONDS)
         self._telling.say(telling.UNSAVED if self._stale else telling.STORED)
 
