@@ -2,6 +2,7 @@
 
 import re
 import time
+from concurrent import futures
 from typing import Any
 
 from tests.node.conftest import Site
@@ -68,11 +69,17 @@ def test_what_a_drained_program_saves_on_sigterm_is_stored_after_its_end(site: S
 def test_a_program_that_ignores_sigterm_uses_the_grace_and_all_ends_within_the_window(site: Site) -> None:
     """As python does that is process 1. What it saves in the grace is stored too."""
     first = started(site)
-    told = time.monotonic()
-    site.job.evict("tr-0-1")
-    site.job.wait("its end", lambda: "tr-0-1" not in site.job.pods(), PATIENCE)
-    took = time.monotonic() - told
-    assert GRACE - 2 <= took <= GRACE + SIDECAR_LEAST + KUBELET_ROUNDS
+    with futures.ThreadPoolExecutor(1) as aside:
+        words = ("logs", "--follow", "tr-0-1", "--container", "spottrain-watch")
+        log = aside.submit(site.lab.kubectl, "--namespace", site.namespace, *words)
+        asked = time.time()
+        site.job.evict("tr-0-1")
+        site.job.wait("its end", lambda: "tr-0-1" not in site.job.pods(), PATIENCE)
+        took = time.time() - asked
+        told = re.search(r"event=stopping time=(\S+)", log.result())
+    assert told, "the sidecar was killed without a word"
+    assert GRACE - 1 <= float(told[1]) - asked <= GRACE + KUBELET_ROUNDS
+    assert GRACE - 1 <= took <= GRACE + SIDECAR_LEAST + KUBELET_ROUNDS
     step, total = begun(site)
     assert (step, total) == (newest(site, first), sum(range(step)))
     finished(site)

@@ -113,7 +113,7 @@ def _scan(root: Path) -> dict[str, Stamp]:
             if name == METADATA or not name.startswith("."):
                 with contextlib.suppress(FileNotFoundError):
                     found[path.relative_to(root).as_posix()] = stamp(path)
-    return found
+    return dict(sorted(found.items()))
 
 
 def stamp(path: Path) -> Stamp:

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from spottrain.sidecar import holding, layouts, notebook
 from tests.unit.sidecar import shapes
 
@@ -48,13 +50,16 @@ def test_what_has_changed_since_it_was_looked_at_is_not_held(tmp_path: Path):
     assert not list(tmp_path.glob(".spottrain-*"))
 
 
-def test_what_a_link_points_to_is_held(tmp_path: Path):
-    """Lightning's save_last="link"."""
-    shapes.saved(tmp_path / "epoch=0-step=1.ckpt", global_step=1)
-    (tmp_path / "last.ckpt").symlink_to("epoch=0-step=1.ckpt")
-    kept = held(tmp_path).folder / "last.ckpt"
+@pytest.mark.parametrize("name", ["last.ckpt", "checkpoint-5/base.safetensors"])
+def test_what_a_link_points_to_is_held(tmp_path: Path, name: str):
+    """Lightning's save_last="link", or a folder that shares a file with others."""
+    source = shapes.saved(tmp_path / "elsewhere" / "state", global_step=1)
+    if "/" in name:
+        shapes.hugging_face(tmp_path, 5)
+    (tmp_path / name).symlink_to(source)
+    kept = held(tmp_path).folder / name
     assert not kept.is_symlink()
-    assert kept.read_bytes() == (tmp_path / "epoch=0-step=1.ckpt").read_bytes()
+    assert kept.read_bytes() == source.read_bytes()
 
 
 def test_what_is_stored_is_known_also_to_a_new_process_and_while_it_is_removed(tmp_path: Path):
