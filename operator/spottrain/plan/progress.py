@@ -53,18 +53,27 @@ def timeout(snapshot: snap.Snapshot) -> float | None:
 def tell(draft: drafts.Draft) -> None:
     """Put what the workers have said into the status: the step, its rate, the checkpoint, and the grace."""
     _tell_last_words(draft)
-    _tell_what_is_left_behind(draft)
     said = draft.snapshot.progress
-    if said is None or said.report is None or said.attempt_id != draft.status.attempt_id:
-        return
-    report = said.report
+    if said is not None and said.report is not None and said.attempt_id == draft.status.attempt_id:
+        _tell_report(draft, said.report)
+    _tell_what_is_left_behind(draft)
+
+
+def _tell_report(draft: drafts.Draft, report: snap.Report) -> None:
     told = status.Progress(report.total, report.per_second, report.time)
     draft.update(step=_newest(draft.status.step, report.step), progress=told)
-    if report.saved is not None:
+    if report.saved is not None and not _is_older(report.saved, draft.status.checkpoint):
         draft.update(checkpoint=report.saved)
     if report.stop is not None:
         _tell_grace(draft, report.stop)
     _tell_storing(draft, report.problem)
+
+
+def _is_older(said: status.Checkpoint, known: status.Checkpoint | None) -> bool:
+    """By their times: a worker's last word is newer than what it told while it lived."""
+    if known is None or known.time is None or said.time is None:
+        return False
+    return said.time < known.time
 
 
 def _tell_last_words(draft: drafts.Draft) -> None:

@@ -67,6 +67,15 @@ def test_the_last_word_of_a_life_tells_its_checkpoint_where_nobody_could_ask() -
     assert cluster.status.step == 57
 
 
+def test_the_last_word_of_a_life_outweighs_what_it_told_before() -> None:
+    cluster = virtual.Cluster(virtual.wishes(workers=1)).running()
+    told(cluster)
+    cluster.pass_time(30)
+    cluster.end("tr-0-1", 0, said=snap.Words("finished", 57, 57, 3.5))
+    cluster.settle()
+    assert cluster.status.checkpoint == status.Checkpoint(57, cluster.now, 3.5)
+
+
 def test_what_a_life_began_with_is_no_save_of_its_own() -> None:
     cluster = virtual.Cluster().running()
     name = cluster.pod(0).name
@@ -121,6 +130,7 @@ def test_what_a_sidecar_does_not_store_is_said_once_until_it_does() -> None:
 
 def test_a_job_that_finished_says_if_its_last_checkpoint_was_not_stored() -> None:
     cluster = virtual.Cluster(virtual.wishes(workers=1)).running()
+    told(cluster)
     said = snap.Words(snap.UNSAVED, 40, 40, 2.5)
     cluster.end("tr-0-1", 0, said=said)
     cluster.settle()
