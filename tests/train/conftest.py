@@ -21,6 +21,7 @@ __all__ = [
     "azure_server",
     "bench",
     "bucket",
+    "frameworks_bench",
     "gcs_server",
     "place",
     "proxy",
@@ -48,4 +49,11 @@ def torch_path() -> Path:
 def torch_bench(tmp_path: Path, torch_path: Path) -> Iterator[processes.Bench]:
     """Programs with torch."""
     with processes.bench(tmp_path, torch_path) as made:
+        yield made
+
+
+@pytest.fixture
+def frameworks_bench(tmp_path: Path, torch_path: Path) -> Iterator[processes.Bench]:
+    """Programs with torch and what builds on it."""
+    with processes.bench(tmp_path, torch_path, torch_env.FRAMEWORKS.ensure()) as made:
         yield made

@@ -62,6 +62,11 @@ class Program:
             time.sleep(0.02)
         return found
 
+    def pause(self, seconds: float) -> None:
+        """Let it run on for a while."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
+
     def send(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
 
@@ -87,10 +92,10 @@ class Program:
 class Bench:
     """Starts programs with a common environment and ends them with the test."""
 
-    def __init__(self, folder: Path, extra_path: Path | None = None) -> None:
+    def __init__(self, folder: Path, *extra_paths: Path) -> None:
         self.folder = folder
         self._started: list[Program] = []
-        path = [str(ROOT / "operator"), *([str(extra_path)] if extra_path else [])]
+        path = [str(ROOT / "operator"), *map(str, extra_paths)]
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         self.env = {
             **kept,
@@ -122,8 +127,8 @@ class Bench:
 
 
 @contextmanager
-def bench(folder: Path, extra_path: Path | None = None) -> Iterator[Bench]:
-    made = Bench(folder, extra_path)
+def bench(folder: Path, *extra_paths: Path) -> Iterator[Bench]:
+    made = Bench(folder, *extra_paths)
     try:
         yield made
     finally:

@@ -1,7 +1,7 @@
 """A rank's files between its disk and the store, with their checksums."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -47,14 +47,39 @@ def download(store: Store, commit: manifest.Commit, rank: int, target: Path) -> 
     None, or what is wrong with the checkpoint: a file that is gone, or whose bytes are not those that
     were saved.
     """
-    for file in sorted(commit.files_for(rank), key=lambda f: layout.rank_of(f.name)):
-        own = layout.rank_folder(layout.rank_of(file.name))
-        path = target / file.name.removeprefix(own)
+    files = sorted(commit.files_for(rank), key=lambda f: layout.rank_of(f.name))
+    return _fetch_all(store, commit, files, target)
+
+
+def download_more(
+    store: Store, commit: manifest.Commit, names: Collection[str], target: Path
+) -> str | None:
+    """Fetch what other ranks wrote under these plain names into `target`, but for what is there already.
+
+    None, or what is wrong with the checkpoint. Names that two ranks wrote under are not for this.
+    """
+    files = [file for file in commit.files if _plain(file.name) in names]
+    missing = set(names) - {_plain(file.name) for file in files}
+    if missing:
+        return f"it has no {min(missing)}"
+    return _fetch_all(store, commit, [f for f in files if not (target / _plain(f.name)).exists()], target)
+
+
+def _fetch_all(
+    store: Store, commit: manifest.Commit, files: Iterable[manifest.File], target: Path
+) -> str | None:
+    for file in files:
+        path = target / _plain(file.name)
         path.parent.mkdir(parents=True, exist_ok=True)
         problem = _fetch(store, commit.directory.key(file.name), file, path)
         if problem:
             return problem
     return None
+
+
+def _plain(name: str) -> str:
+    """A file's name as its rank wrote it."""
+    return name.removeprefix(layout.rank_folder(layout.rank_of(name)))
 
 
 def _fetch(store: Store, key: str, file: manifest.File, path: Path) -> str | None:

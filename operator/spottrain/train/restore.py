@@ -15,7 +15,7 @@ from typing import Any
 
 from spottrain import errors
 from spottrain.checkpoint import claim, layout, lineage, manifest, store, transfer, view
-from spottrain.train import pace, peers, release, settings
+from spottrain.train import pace, peers, release, settings, tracked
 from spottrain.train.clock import Clock
 from spottrain.train.log import Log
 
@@ -58,14 +58,14 @@ class Restorer:
         self._claimed: claim.Claim | None = None
         self._candidates: Iterator[manifest.Commit | view.Skipped] = iter(())
 
-    def restore(self, load: Callable[[Path], None], stopped: Callable[[], bool]) -> Restored | None:
+    def restore(self, loader: tracked.Loader, stopped: Callable[[], bool]) -> Restored | None:
         """Claim and load. None when `stopped` said so before there was anything to claim."""
         answer = peers.lead(self._peers, lambda: self._begin(stopped))
         if answer is None:
             return None
         begun = _Begun(**answer)
         record = lineage.decode(begun.record.encode(), begun.seq)
-        commit = self._load_best(load)
+        commit = self._load_best(loader)
         self._tell(record, commit)
         history = pace.History(
             exposure=begun.exposure,
@@ -96,15 +96,15 @@ class Restorer:
         )
         return dataclasses.asdict(begun)
 
-    def _load_best(self, load: Callable[[Path], None]) -> manifest.Commit | None:
+    def _load_best(self, loader: tracked.Loader) -> manifest.Commit | None:
         while (found := peers.lead(self._peers, self._next)) is not None:
             directory = layout.parse_step_dir(found["directory"])
             commit = directory and manifest.decode(found["commit"].encode(), directory)
             if not isinstance(commit, manifest.Commit):
                 raise errors.CheckpointError(f"rank 0 sent a commit that is none: {commit}")
             with _scratch(self._told.scratch) as folder:
-                if self._fetched(commit, folder):
-                    load(folder)
+                if self._fetched(commit, loader, folder):
+                    loader.load(folder)
                     return commit
         return None
 
@@ -118,11 +118,12 @@ class Restorer:
             claim.refuse_unless_fresh(self._me, self._claimed.trail)
         return None
 
-    def _fetched(self, commit: manifest.Commit, folder: Path) -> bool:
+    def _fetched(self, commit: manifest.Commit, loader: tracked.Loader, folder: Path) -> bool:
         """Whether every rank has its part; raises on every rank when one could not read the store."""
         mine, failure = _FINE, None
         try:
             problem = transfer.download(self._store, commit, self._peers.rank, folder)
+            problem = problem or transfer.download_more(self._store, commit, loader.wants(folder), folder)
         except errors.StoreError as error:
             problem, failure = None, error
             mine = _FAILED

@@ -20,14 +20,14 @@ import shutil
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from spottrain import errors
 from spottrain.checkpoint import layout, location
-from spottrain.train import last_save, pace, peers, restore, saver, settings, signals, telling, watchdog
+from spottrain.train import last_save, pace, peers, restore, saver, settings, signals, telling, tracked, watchdog
 from spottrain.train.agreement import Agreement
 from spottrain.train.clock import Clock, SystemClock
 from spottrain.train.log import Log
@@ -35,19 +35,6 @@ from spottrain.train.log import Log
 PREEMPTED_EXIT = 75
 # How long a save that waits for other ranks is waited for when they have stopped answering.
 _PATIENCE_SECONDS = 2.0
-
-Load = Callable[[Path], None]
-Write = Callable[[Path], None]
-
-
-class Tracked(Protocol):
-    """State that can be written to a folder and loaded from it, see `Run.track`."""
-
-    def write(self, folder: Path) -> None:
-        """Write this rank's part."""
-
-    def load(self, folder: Path) -> None:
-        """Load what `write` wrote."""
 
 
 class Run:
@@ -70,7 +57,7 @@ class Run:
         self._pacer = pace.Pacer(fixed=told.interval, nodes=told.workers, grace=told.grace)
         self._telling = telling.Telling(told, self._pacer, clock, self._log)
         self._saver: saver.Saver | None = None
-        self._tracked: Tracked | None = None
+        self._tracked: tracked.Tracked | None = None
         self._last: saver.Verdict | None = None
         self._confer_in = 1
         self._nonce = ""
@@ -97,9 +84,9 @@ class Run:
         """
         from spottrain.train import torch
 
-        self._tracked = torch.State(self._peers.rank, data=data, objects=objects, log=self._log)
+        self._tracked = torch.State(self._peers, data=data, objects=objects, log=self._log)
 
-    def restore(self, load: Load | None = None) -> int:
+    def restore(self, load: tracked.Load | None = None) -> int:
         """Load the newest checkpoint this attempt may take; the number of the first step to do, 0 for none.
 
         `load(folder)` gets a folder with what `write` wrote: rank 0's files, and this rank's own over them.
@@ -108,7 +95,8 @@ class Run:
         """
         place = location.open_store(self._told.location)
         restorer = restore.Restorer(self._peers, place, self._told, self._clock, self._log)
-        restored = restorer.restore(load or self._required().load, lambda: self._signal.seen)
+        loader = tracked.Given(load) if load else self._required()
+        restored = restorer.restore(loader, lambda: self._signal.seen)
         if restored is None or self._peers.steps.agree([int(self._signal.seen)])[0]:
             self._telling.resumed_from = restored.step if restored else None
             self._stop("SIGTERM before the first step")
@@ -133,16 +121,26 @@ class Run:
         What was given to `track` is saved. The last step is always saved, so that a worker that starts
         once more finds its work done.
         """
-        tracked = self._required()
+        state = self._required()
         self._telling.total = total
-        for step in range(self.restore(tracked.load), total):
+        for step in range(self.restore(), total):
             yield step
-            last = step == total - 1
-            if self.should_save(step) or last:
-                self.save(step, tracked.write)
-            if self._stopping and not last:
-                raise SystemExit(PREEMPTED_EXIT)
+            self.done(step, state.write, total=total)
         self._complete = not self._given_up
+
+    def done(self, step: int, write: tracked.Write, *, total: int | None) -> None:
+        """On every rank, when step `step` is done, of `total` if that is known: what `steps` does between two.
+
+        For training loops that are not the program's own, as in the adaptors. Saves with `write` when a save
+        is due and after the last step, and raises SystemExit at a stop before it.
+        """
+        self._telling.total = total
+        last = total is not None and step >= total - 1
+        if self.should_save(step) or last:
+            self.save(step, write)
+        if self._stopping and not last:
+            raise SystemExit(PREEMPTED_EXIT)
+        self._complete = last and not self._given_up
 
     def should_save(self, step: int) -> bool:
         """On every rank, when step `step` is done: True on every rank when a save is due, or a stop."""
@@ -160,7 +158,7 @@ class Run:
             self._stop(f"SIGTERM (rank {said.stop - 1})")
         return bool(said.stop or said.save)
 
-    def save(self, step: int, write: Write | None = None) -> None:
+    def save(self, step: int, write: tracked.Write | None = None) -> None:
         """Save the state after step `step`; on every rank. Training goes on as soon as `write` has returned.
 
         `write(folder)` writes this rank's files. Rank 0's are what every rank gets when it loads; the
@@ -353,7 +351,7 @@ class Run:
     def _say(self, state: str) -> None:
         self._telling.say(state, self._saver.committed if self._saver else None)
 
-    def _required(self) -> Tracked:
+    def _required(self) -> tracked.Tracked:
         if self._tracked is None:
             raise errors.ConfigError("say what to save: run.track(model=model, optimizer=optimizer, …)")
         return self._tracked

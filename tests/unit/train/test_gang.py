@@ -8,7 +8,7 @@ import pytest
 
 from spottrain import errors
 from spottrain.checkpoint import layout, lineage, location, view
-from spottrain.train import peers, restore, saver, settings
+from spottrain.train import peers, restore, saver, settings, tracked
 from spottrain.train.clock import SystemClock
 from spottrain.train.log import Log
 from tests.contract.memory import MemoryStore
@@ -50,7 +50,7 @@ def restored(
         files.update({path.name: path.read_text() for path in folder.iterdir()})
 
     restorer = restore.Restorer(line, store, told(attempt_id, **changes), CLOCK, LOG)
-    return restorer.restore(load, lambda: False), files
+    return restorer.restore(tracked.Given(load), lambda: False), files
 
 
 def save(store: MemoryStore, record: lineage.Record, line: peers.Peers, step: int, folder: Path) -> Any:

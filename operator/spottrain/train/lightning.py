@@ -1,0 +1,104 @@
+"""Lightning's `Trainer` in a session.
+
+    trainer.strategy.setup_environment()                 # sets torch.distributed up, if there is more than one rank
+    with spottrain.session() as run:
+        lightning.fit(run, trainer, model, loader)       # in place of trainer.fit(model, loader)
+
+Saves are Lightning's own checkpoints, made after a batch or, if a validation or the end of the epoch follows it,
+after that; and each rank's random generators, which Lightning leaves out. Its data goes on where it was if the
+loader can tell its place: torchdata's StatefulDataLoader, with a generator of its own if it shuffles.
+"""
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning.pytorch.callbacks import Checkpoint
+from lightning.pytorch.strategies import DDPStrategy, SingleDeviceStrategy
+
+from spottrain import errors
+from spottrain.train import generators, session, tracked
+
+_CHECKPOINT, _OWN = "lightning.ckpt", "rank.pt"
+
+
+def fit(run: session.Run, trainer: Any, model: Any, *data: Any, **options: Any) -> None:
+    """`trainer.fit(model, *data, **options)` from the newest checkpoint on, saved when the run says so.
+
+    Raises ConfigError for strategies that shard the model, and SystemExit at a stop.
+    """
+    if not isinstance(trainer.strategy, DDPStrategy | SingleDeviceStrategy):
+        raise errors.ConfigError(
+            f"{type(trainer.strategy).__name__} shards the model, and such saves are not supported: use the strategy "
+            "ddp, or a loop of your own with fully_shard and run.track(model=…, optimizer=…)"
+        )
+    kept = tracked.Kept()
+    run.restore(kept.load)
+    saves = _Saves(run, kept)
+    trainer.callbacks.append(saves)
+    try:
+        trainer.fit(model, *data, ckpt_path=kept.folder and kept.folder / _CHECKPOINT, **options)
+    finally:
+        kept.forget()
+        trainer.callbacks.remove(saves)
+
+
+class _Saves(Checkpoint):  # type: ignore[misc] # lightning is not there when types are checked
+    """Tells the run of each step, and saves for it. As a Checkpoint it hears of each event after other callbacks."""
+
+    def __init__(self, run: session.Run, kept: tracked.Kept) -> None:
+        self._run = run
+        self._kept = kept
+        self._handler = signal.getsignal(signal.SIGTERM)
+        self._step = 0
+        self._open = False
+
+    def on_train_start(self, trainer: Any, _: Any) -> None:
+        """Lightning has put its own handler before the session's."""
+        # It would stop this rank alone, and calls a collective from within the handler.
+        signal.signal(signal.SIGTERM, self._handler)
+        self._step = trainer.global_step
+
+    def on_train_batch_start(self, trainer: Any, module: Any, batch: Any, index: int) -> None:  # noqa: ARG002
+        """The loader has made its iterator, which may draw from torch's generator."""
+        if self._kept.folder:
+            own = torch.load(self._kept.folder / _OWN, weights_only=True)
+            if own["rank"] == self._run.rank:
+                generators.put_back(own["generators"])
+            self._kept.forget()
+
+    def on_train_batch_end(self, trainer: Any, *_: Any) -> None:
+        """A batch is done; if the optimizer has stepped, so is a step."""
+        if trainer.global_step == self._step:
+            return
+        self._step, self._open = trainer.global_step, True
+        loop = trainer.fit_loop.epoch_loop
+        validates = loop._should_check_val_fx(trainer.fit_loop._data_fetcher)  # noqa: SLF001 - there is no public way
+        if not (validates or trainer.is_last_batch):
+            self._done(trainer)
+
+    def on_validation_end(self, trainer: Any, _: Any) -> None:
+        """The validation that followed a batch is done."""
+        if not trainer.is_last_batch:
+            self._done(trainer)
+
+    def on_train_epoch_end(self, trainer: Any, _: Any) -> None:
+        """The epoch's last step is done."""
+        self._done(trainer)
+
+    def on_train_end(self, trainer: Any, _: Any) -> None:
+        """The last step is done, whether it was to be the last or Lightning stopped early."""
+        self._done(trainer)
+
+    def _done(self, trainer: Any) -> None:
+        if not self._open:
+            return
+        self._open = False
+        total = trainer.estimated_stepping_batches
+
+        def write(folder: Path) -> None:
+            trainer.save_checkpoint(folder / _CHECKPOINT)
+            torch.save({"rank": self._run.rank, "generators": generators.states()}, folder / _OWN)
+
+        self._run.done(self._step - 1, write, total=None if total == float("inf") else int(total))
