@@ -120,30 +120,35 @@ def test_one_that_has_finished_finds_its_work_done(
     assert final_loss(again) == final_loss(first)
 
 
-@pytest.mark.parametrize("program", ["trainer.py", "lit.py"])
+@pytest.mark.parametrize(
+    ("program", "steps"),
+    [("trainer.py", (2, 4, 5, 8, 9, 10, 29)), ("lit.py", (2, 4, 5, 8, 10, 29))],
+    ids=["huggingface", "lightning"],
+)
 def test_it_goes_on_exactly_from_any_step_of_an_epoch(
-    frameworks_bench: processes.Bench, tmp_path: Path, program: str
+    frameworks_bench: processes.Bench, tmp_path: Path, program: str, steps: tuple[int, ...]
 ):
     """In the middle, beside a validation, and on both sides of an epoch's end: samples, losses, metrics."""
-    env = {
-        "SPOTTRAIN_CHECKPOINT_URI": (tmp_path / "ck").as_uri(),
-        "SPOTTRAIN_CHECKPOINT_INTERVAL": 0,
-        "SPOTTRAIN_CHECKPOINT_KEEP": 1000,
-    }
-    unbroken = frameworks_bench.start(program, STEP_SECONDS=0.1, **env)
-    assert unbroken.wait(120) == 0, unbroken.output
-    lines = broken.LINE.findall(unbroken.output)
-    assert len(lines) == 30
-    saved = [commit.step for commit in processes.commits(tmp_path / "ck")]
-    for step in (2, 4, 8, 9, 10, 14):
-        assert step in saved
-        env |= {"SPOTTRAIN_RESTORE": "Step", "SPOTTRAIN_RESTORE_STEP": step}
-        resumed = frameworks_bench.start(program, **env)
-        assert resumed.wait(120) == 0, resumed.output
-        assert broken.LINE.findall(resumed.output) == lines[step + 1 :]
-        assert metrics(resumed) == metrics(unbroken)[-len(metrics(resumed)) :]
-        assert resumed.output.splitlines()[-1] == unbroken.output.splitlines()[-1]
+    running = frameworks_bench.start(
+        program,
+        *steps,
+        SPOTTRAIN_CHECKPOINT_URI=(tmp_path / "ck").as_uri(),
+        SPOTTRAIN_CHECKPOINT_INTERVAL=0,
+        SPOTTRAIN_CHECKPOINT_KEEP=1000,
+    )
+    assert running.wait(240) == 0, running.output
+    _, unbroken, *resumed = f"\n{running.output}".split("\nfrom ")
+    assert len(broken.LINE.findall(unbroken)) == 30
+    for step, output in zip(steps, resumed, strict=True):
+        assert output.startswith(f"{step}\n")
+        assert said(output) == [line for line in said(unbroken) if after(step, line)]
 
 
-def metrics(program: processes.Program) -> list[str]:
-    return re.findall(r"^validated .*$", program.output, re.MULTILINE)
+def said(output: str) -> list[str]:
+    return re.findall(r"^(?:step=|validated |ended ).*$", output, re.MULTILINE)
+
+
+def after(step: int, line: str) -> bool:
+    """Whether this line is said after the save of that step: a validation of it is said before."""
+    number = re.match(r"step=(\d+)|validated (\d+)", line)
+    return number is None or int(number[1] or int(number[2]) - 1) > step

@@ -44,11 +44,10 @@ class _Saves(TrainerCallback):  # type: ignore[misc] # transformers is not there
         self._trainer = trainer
         self._kept = kept
         self._step: int | None = None
-        self._tokens = 0
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ARG002 - the Trainer's
         """The optimizer has stepped; the log and the evaluation are still to come."""
-        self._step, self._tokens = state.global_step - 1, state.num_input_tokens_seen
+        self._step = state.global_step - 1
         self._kept.forget()
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:  # noqa: ARG002
@@ -70,17 +69,14 @@ class _Saves(TrainerCallback):  # type: ignore[misc] # transformers is not there
 
     def _write(self, folder: Path) -> None:
         # What the Trainer does when a save is due by its own arguments, but here, whole, and nowhere else.
-        trainer, state = self._trainer, self._trainer.state
+        trainer, args = self._trainer, self._trainer.args
         ours = {"output_dir": str(folder), "save_only_model": False, "push_to_hub": False}
-        theirs = {name: getattr(trainer.args, name) for name in ours}
-        # Counted already: the tokens of the step that begins now.
-        counted, state.num_input_tokens_seen = state.num_input_tokens_seen, self._tokens
-        vars(trainer.args).update(ours)
+        theirs = {name: getattr(args, name) for name in ours}
+        vars(args).update(ours)
         try:
             trainer._save_checkpoint(trainer.model, trial=None)  # noqa: SLF001 - there is no public way
         finally:
-            vars(trainer.args).update(theirs)
-            state.num_input_tokens_seen = counted
+            vars(args).update(theirs)
 
 
 def _refuse(trainer: Any) -> None:

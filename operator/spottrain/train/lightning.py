@@ -4,11 +4,13 @@
     with spottrain.session() as run:
         lightning.fit(run, trainer, model, loader)       # in place of trainer.fit(model, loader)
 
-Saves are Lightning's own checkpoints, made after a batch or, if a validation or the end of the epoch follows it,
-after that; and each rank's random generators, which Lightning leaves out. Its data goes on where it was if the
-loader can tell its place: torchdata's StatefulDataLoader, with a generator of its own if it shuffles.
+Saves are Lightning's own checkpoints, made after a step or, if a validation follows it, after that; and each
+rank's random generators, which Lightning leaves out. Its data goes on where it was if the loader can tell its place:
+torchdata's StatefulDataLoader. Between two epochs Lightning forgets that place, and with it the order of the epochs to
+come, so the last step of an epoch is not saved, nor stopped after, but the one that follows it.
 """
 
+import math
 import signal
 from pathlib import Path
 from typing import Any
@@ -52,16 +54,19 @@ class _Saves(Checkpoint):  # type: ignore[misc] # lightning is not there when ty
         self._kept = kept
         self._handler = signal.getsignal(signal.SIGTERM)
         self._step = 0
-        self._open = False
+        self._complete = True
 
-    def on_train_start(self, trainer: Any, _: Any) -> None:
+    def on_sanity_check_start(self, trainer: Any, module: Any) -> None:  # noqa: ARG002 - Lightning's
         """Lightning has put its own handler before the session's."""
-        # It would stop this rank alone, and calls a collective from within the handler.
-        signal.signal(signal.SIGTERM, self._handler)
+        self._handle()
+
+    def on_train_start(self, trainer: Any, module: Any) -> None:  # noqa: ARG002
+        """The same, when there was nothing to check."""
+        self._handle()
         self._step = trainer.global_step
 
     def on_train_batch_start(self, trainer: Any, module: Any, batch: Any, index: int) -> None:  # noqa: ARG002
-        """The loader has made its iterator, which may draw from torch's generator."""
+        """The loader has made its iterator, which draws from torch's generator."""
         if self._kept.folder:
             own = torch.load(self._kept.folder / _OWN, weights_only=True)
             if own["rank"] == self._run.rank:
@@ -69,36 +74,39 @@ class _Saves(Checkpoint):  # type: ignore[misc] # lightning is not there when ty
             self._kept.forget()
 
     def on_train_batch_end(self, trainer: Any, *_: Any) -> None:
-        """A batch is done; if the optimizer has stepped, so is a step."""
+        """A batch is done, and if the optimizer has stepped, a step."""
         if trainer.global_step == self._step:
             return
-        self._step, self._open = trainer.global_step, True
+        self._step, self._complete = trainer.global_step, False
         loop = trainer.fit_loop.epoch_loop
-        validates = loop._should_check_val_fx(trainer.fit_loop._data_fetcher)  # noqa: SLF001 - there is no public way
-        if not (validates or trainer.is_last_batch):
+        validates = loop._should_check_val_fx(trainer.fit_loop._data_fetcher)  # noqa: SLF001 - no public way
+        if not validates:
             self._done(trainer)
 
-    def on_validation_end(self, trainer: Any, _: Any) -> None:
-        """The validation that followed a batch is done."""
-        if not trainer.is_last_batch:
+    def on_validation_end(self, trainer: Any, module: Any) -> None:  # noqa: ARG002
+        """The validation that followed a step is done."""
+        if not trainer.sanity_checking:
             self._done(trainer)
 
-    def on_train_epoch_end(self, trainer: Any, _: Any) -> None:
-        """The epoch's last step is done."""
-        self._done(trainer)
-
-    def on_train_end(self, trainer: Any, _: Any) -> None:
+    def on_train_end(self, trainer: Any, module: Any) -> None:  # noqa: ARG002
         """The last step is done, whether it was to be the last or Lightning stopped early."""
-        self._done(trainer)
+        if not self._complete:
+            self._run.done(self._step - 1, self._writer(trainer), total=self._step)
+
+    def _handle(self) -> None:
+        # Lightning's would stop this rank alone, while the others wait for it.
+        signal.signal(signal.SIGTERM, self._handler)
 
     def _done(self, trainer: Any) -> None:
-        if not self._open:
+        if trainer.is_last_batch and trainer.num_training_batches > 1:
             return
-        self._open = False
         total = trainer.estimated_stepping_batches
+        self._complete = self._step >= total
+        self._run.done(self._step - 1, self._writer(trainer), total=None if total == math.inf else int(total))
 
+    def _writer(self, trainer: Any) -> tracked.Write:
         def write(folder: Path) -> None:
             trainer.save_checkpoint(folder / _CHECKPOINT)
             torch.save({"rank": self._run.rank, "generators": generators.states()}, folder / _OWN)
 
-        self._run.done(self._step - 1, write, total=None if total == float("inf") else int(total))
+        return write

@@ -56,3 +56,4 @@ class Kept:
         """It has been read."""
         if self.folder:
             shutil.rmtree(self.folder, ignore_errors=True)
+            self.folder = None

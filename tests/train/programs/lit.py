@@ -1,9 +1,10 @@
 """Lightning over 40 samples, three epochs of ten batches, validated twice in each epoch.
 
-Says which samples a step has read, its loss, and what each validation found. Environment: STEP_SECONDS.
+Says which samples a step has read, its loss, and what each validation found. Arguments: steps. It trains from the
+beginning, with a save in each step, and then once more from the checkpoint of each of these.
 """
 
-import os
+import sys
 import time
 
 import torch
@@ -14,6 +15,13 @@ import spottrain
 from spottrain.train import lightning
 
 SAMPLES, BATCH, EPOCHS = 40, 4, 3
+running: list[spottrain.Run] = []
+
+
+def wait_for_the_save(run: spottrain.Run) -> None:
+    """Until the next one can be due."""
+    while run._saver and not run._saver.idle:
+        time.sleep(0.01)
 
 
 class Network(LightningModule):
@@ -26,7 +34,7 @@ class Network(LightningModule):
     def training_step(self, batch: torch.Tensor, _: int) -> torch.Tensor:
         """Say what was read."""
         loss = (self.layers(batch[:, None] / SAMPLES) - 1).square().mean()
-        time.sleep(float(os.environ.get("STEP_SECONDS", "0")))
+        wait_for_the_save(running[-1])
         print(f"step={self.global_step} loss={loss.item()!r} samples={batch.tolist()} rank=0", flush=True)
         return loss
 
@@ -45,18 +53,25 @@ class Network(LightningModule):
         return {"optimizer": optimizer, "lr_scheduler": torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.5)}
 
 
-seed_everything(1)
-model = Network()
-own = torch.Generator().manual_seed(1)
-loader = StatefulDataLoader(range(SAMPLES), batch_size=BATCH, shuffle=True, generator=own)
-trainer = Trainer(
-    max_epochs=EPOCHS,
-    val_check_interval=0.5,
-    accelerator="cpu",
-    logger=False,
-    enable_checkpointing=False,
-    enable_progress_bar=False,
-)
-with spottrain.session() as run:
-    lightning.fit(run, trainer, model, loader, torch.utils.data.DataLoader(range(SAMPLES), batch_size=BATCH))
-print(f"ended {[parameter.tolist() for parameter in model.parameters()]}", flush=True)
+def train(restore: str | int) -> None:
+    """Train, from there."""
+    seed_everything(1)
+    model = Network()
+    loader = StatefulDataLoader(range(SAMPLES), batch_size=BATCH, shuffle=True)
+    trainer = Trainer(
+        max_epochs=EPOCHS,
+        val_check_interval=0.5,
+        accelerator="cpu",
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+    )
+    print(f"from {restore}", flush=True)
+    with spottrain.session(restore=restore) as run:
+        running.append(run)
+        lightning.fit(run, trainer, model, loader, torch.utils.data.DataLoader(range(SAMPLES), batch_size=BATCH))
+    print(f"ended {[parameter.tolist() for parameter in model.parameters()]}", flush=True)
+
+
+for start in ("Latest", *map(int, sys.argv[1:])):
+    train(start)
