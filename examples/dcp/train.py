@@ -1,7 +1,8 @@
-"""A network whose parameters are sharded over the ranks (FSDP2) learns scikit-learn's handwritten digits, on the CPU.
+"""A network that is sharded over the ranks (FSDP2) learns scikit-learn's handwritten digits, on the CPU.
 
-`plain.py` and `train.py` are the same program, without spottrain and with it. Under torchrun. Environment: STEPS
-(in all), STEP_SECONDS (a pause per step: it stands for the time that a step of a real model takes on a GPU).
+`plain.py` and `train.py` are the same program, without spottrain and with it. Under torchrun. Environment:
+STEPS (in all), STEP_SECONDS (a pause per step: it stands for the time that a step of a real model takes on a
+GPU).
 """
 
 import os

@@ -1,4 +1,4 @@
-"""A small vision transformer learns scikit-learn's handwritten digits with Hugging Face's Trainer, on the CPU.
+"""A small vision transformer learns scikit-learn's handwritten digits with Hugging Face's Trainer.
 
 `plain.py` and `train.py` are the same program, without spottrain and with it. Environment: STEPS (in all),
 STEP_SECONDS (a pause per step: it stands for the time that a step of a real model takes on a GPU).
@@ -9,7 +9,14 @@ import time
 
 import torch
 from sklearn.datasets import load_digits
-from transformers import Trainer, TrainerCallback, TrainingArguments, ViTConfig, ViTForImageClassification, set_seed
+from transformers import (
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+    ViTConfig,
+    ViTForImageClassification,
+    set_seed,
+)
 
 import spottrain
 from spottrain.train import huggingface
@@ -37,7 +44,9 @@ def main() -> None:
     """Train, and print the loss over all digits at the end."""
     set_seed(1)
     shape = {"image_size": 8, "patch_size": 2, "num_channels": 1, "hidden_size": 32, "intermediate_size": 64}
-    config = ViTConfig(**shape, num_hidden_layers=2, num_attention_heads=2, num_labels=10, hidden_dropout_prob=0.1)
+    config = ViTConfig(
+        **shape, num_hidden_layers=2, num_attention_heads=2, num_labels=10, hidden_dropout_prob=0.1
+    )
     model, data = ViTForImageClassification(config), digits()
     args = TrainingArguments(
         output_dir="out",

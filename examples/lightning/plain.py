@@ -48,7 +48,11 @@ def main() -> None:
     model, data = Network(), digits()
     loader = StatefulDataLoader(data, batch_size=32, shuffle=True)
     trainer = Trainer(
-        max_steps=STEPS, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False
+        max_steps=STEPS,
+        accelerator="cpu",
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
     )
     trainer.fit(model, loader)
     model.eval()

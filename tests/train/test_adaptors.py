@@ -1,4 +1,4 @@
-"""Hugging Face, Lightning and sharded models: a broken run ends like an unbroken one, and ranks stop together."""
+"""Hugging Face, Lightning, sharded models: a broken run ends like an unbroken one, ranks stop together."""
 
 import json
 import os
@@ -7,6 +7,7 @@ import re
 import signal
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -81,7 +82,7 @@ def test_a_stop_asked_of_one_rank_stops_all_at_the_same_step(
 ):
     """Both exit with 75, having said so; the step is saved, and the next life begins after it."""
     store, log = tmp_path / "ck", tmp_path / "termination-log"
-    env = {
+    env: dict[str, Any] = {
         "STEPS": 1000,
         "STEP_SECONDS": 0.1,
         "SPOTTRAIN_JOB": "tr",
@@ -104,7 +105,10 @@ def test_a_stop_asked_of_one_rank_stops_all_at_the_same_step(
     env |= {"STEPS": last[0] + 3, "STEP_SECONDS": 0, "SPOTTRAIN_ATTEMPT_ID": "0b"}
     again = broken.torchrun(frameworks_bench, adaptor.script, store, **env)
     assert again.wait(120) == 0, again.output
-    assert sorted({int(step) for step, _, _ in broken.LINE.findall(again.output)}) == [last[0] + 1, last[0] + 2]
+    assert sorted({int(step) for step, _, _ in broken.LINE.findall(again.output)}) == [
+        last[0] + 1,
+        last[0] + 2,
+    ]
     said = json.loads(log.read_text())
     assert (said["state"], said["step"], said["resumedFrom"]) == ("finished", last[0] + 2, last[0])
 

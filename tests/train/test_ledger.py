@@ -3,7 +3,6 @@
 import random
 import re
 import signal
-import sys
 from collections import Counter
 from pathlib import Path
 

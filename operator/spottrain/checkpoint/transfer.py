@@ -51,9 +51,7 @@ def download(store: Store, commit: manifest.Commit, rank: int, target: Path) -> 
     return _fetch_all(store, commit, files, target)
 
 
-def download_more(
-    store: Store, commit: manifest.Commit, names: Collection[str], target: Path
-) -> str | None:
+def download_more(store: Store, commit: manifest.Commit, names: Collection[str], target: Path) -> str | None:
     """Fetch what other ranks wrote under these plain names into `target`, but for what is there already.
 
     None, or what is wrong with the checkpoint. Names that two ranks wrote under are not for this.

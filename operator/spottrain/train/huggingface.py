@@ -1,12 +1,13 @@
 """Hugging Face's `transformers.Trainer` in a session.
 
-    trainer = Trainer(model=model, args=args, train_dataset=data)   # sets torch.distributed up, if there is more than one rank
+    trainer = Trainer(model=model, args=args, train_dataset=data)   # sets torch.distributed up
     with spottrain.session() as run:
         huggingface.train(run, trainer)                             # in place of trainer.train()
 
-A step counts as done when the Trainer begins the next one, or the next epoch, or ends: only then has it logged
-and evaluated the step, and what follows from that (best metric, patience, a plateau's learning rate) is part of
-what is saved. Saves are the Trainer's own folders `checkpoint-<step>`, made in each rank's own place.
+A step counts as done when the Trainer begins the next one, or the next epoch, or ends: only then has it
+logged and evaluated the step, and what follows from that (best metric, patience, a plateau's learning rate)
+is part of what is saved. Saves are the Trainer's own folders `checkpoint-<step>`, made in each rank's own
+place.
 """
 
 from pathlib import Path
@@ -83,15 +84,15 @@ def _refuse(trainer: Any) -> None:
     args = trainer.args
     if args.load_best_model_at_end:
         raise errors.ConfigError(
-            "load_best_model_at_end looks for the best model on this machine's disk, which a reclaim takes away: "
-            "leave it off, and choose among the evaluated checkpoints after training"
+            "load_best_model_at_end looks for the best model on this machine's disk, which a reclaim takes "
+            "away: leave it off, and choose among the evaluated checkpoints after training"
         )
     if getattr(args, "enable_jit_checkpoint", False):
         raise errors.ConfigError(
-            "enable_jit_checkpoint stops this rank alone on SIGTERM: leave it off, the session stops all of them"
+            "enable_jit_checkpoint stops this rank alone on SIGTERM: leave it off, the session stops all"
         )
     if getattr(trainer, "is_fsdp_enabled", False) or getattr(trainer, "is_deepspeed_enabled", False):
         raise errors.ConfigError(
-            "the Trainer shards the model (FSDP or DeepSpeed), and such saves are not supported: use DDP, or a loop "
-            "of your own with fully_shard and run.track(model=…, optimizer=…)"
+            "the Trainer shards the model (FSDP or DeepSpeed), and such saves are not supported: use DDP, or "
+            "a loop of your own with fully_shard and run.track(model=…, optimizer=…)"
         )

@@ -1,13 +1,13 @@
 """Lightning's `Trainer` in a session.
 
-    trainer.strategy.setup_environment()                 # sets torch.distributed up, if there is more than one rank
+    trainer.strategy.setup_environment()              # sets torch.distributed up
     with spottrain.session() as run:
-        lightning.fit(run, trainer, model, loader)       # in place of trainer.fit(model, loader)
+        lightning.fit(run, trainer, model, loader)    # in place of trainer.fit(model, loader)
 
 Saves are Lightning's own checkpoints, made after a step or, if a validation follows it, after that; and each
-rank's random generators, which Lightning leaves out. Its data goes on where it was if the loader can tell its place:
-torchdata's StatefulDataLoader. Between two epochs Lightning forgets that place, and with it the order of the epochs to
-come, so the last step of an epoch is not saved, nor stopped after, but the one that follows it.
+rank's random generators, which Lightning leaves out. Its data goes on where it was if the loader can tell its
+place: torchdata's StatefulDataLoader. Between two epochs Lightning forgets that place, and with it the order
+of the epochs to come, so the last step of an epoch is not saved, nor stopped after, but the one that follows.
 """
 
 import math
@@ -32,8 +32,8 @@ def fit(run: session.Run, trainer: Any, model: Any, *data: Any, **options: Any) 
     """
     if not isinstance(trainer.strategy, DDPStrategy | SingleDeviceStrategy):
         raise errors.ConfigError(
-            f"{type(trainer.strategy).__name__} shards the model, and such saves are not supported: use the strategy "
-            "ddp, or a loop of your own with fully_shard and run.track(model=…, optimizer=…)"
+            f"{type(trainer.strategy).__name__} shards the model, and such saves are not supported: use the "
+            "strategy ddp, or a loop of your own with fully_shard and run.track(model=…, optimizer=…)"
         )
     kept = tracked.Kept()
     run.restore(kept.load)
@@ -47,7 +47,7 @@ def fit(run: session.Run, trainer: Any, model: Any, *data: Any, **options: Any) 
 
 
 class _Saves(Checkpoint):  # type: ignore[misc] # lightning is not there when types are checked
-    """Tells the run of each step, and saves for it. As a Checkpoint it hears of each event after other callbacks."""
+    """Tells the run of each step, and saves for it. As a Checkpoint it hears of events after others do."""
 
     def __init__(self, run: session.Run, kept: tracked.Kept) -> None:
         self._run = run

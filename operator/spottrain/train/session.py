@@ -27,10 +27,11 @@ from typing import Any, Self
 
 from spottrain import errors
 from spottrain.checkpoint import layout, location
-from spottrain.train import last_save, pace, peers, restore, saver, settings, signals, telling, tracked, watchdog
+from spottrain.train import last_save, pace, peers, restore, saver, settings, signals, telling, watchdog
 from spottrain.train.agreement import Agreement
 from spottrain.train.clock import Clock, SystemClock
 from spottrain.train.log import Log
+from spottrain.train.tracked import Given, Load, Tracked, Write
 
 PREEMPTED_EXIT = 75
 # How long a save that waits for other ranks is waited for when they have stopped answering.
@@ -57,7 +58,7 @@ class Run:
         self._pacer = pace.Pacer(fixed=told.interval, nodes=told.workers, grace=told.grace)
         self._telling = telling.Telling(told, self._pacer, clock, self._log)
         self._saver: saver.Saver | None = None
-        self._tracked: tracked.Tracked | None = None
+        self._tracked: Tracked | None = None
         self._last: saver.Verdict | None = None
         self._confer_in = 1
         self._nonce = ""
@@ -86,7 +87,7 @@ class Run:
 
         self._tracked = torch.State(self._peers, data=data, objects=objects, log=self._log)
 
-    def restore(self, load: tracked.Load | None = None) -> int:
+    def restore(self, load: Load | None = None) -> int:
         """Load the newest checkpoint this attempt may take; the number of the first step to do, 0 for none.
 
         `load(folder)` gets a folder with what `write` wrote: rank 0's files, and this rank's own over them.
@@ -95,7 +96,7 @@ class Run:
         """
         place = location.open_store(self._told.location)
         restorer = restore.Restorer(self._peers, place, self._told, self._clock, self._log)
-        loader = tracked.Given(load) if load else self._required()
+        loader = Given(load) if load else self._required()
         restored = restorer.restore(loader, lambda: self._signal.seen)
         if restored is None or self._peers.steps.agree([int(self._signal.seen)])[0]:
             self._telling.resumed_from = restored.step if restored else None
@@ -128,8 +129,8 @@ class Run:
             self.done(step, state.write, total=total)
         self._complete = not self._given_up
 
-    def done(self, step: int, write: tracked.Write, *, total: int | None) -> None:
-        """On every rank, when step `step` is done, of `total` if that is known: what `steps` does between two.
+    def done(self, step: int, write: Write, *, total: int | None) -> None:
+        """On every rank, when step `step` of `total`, if known, is done: what `steps` does between two.
 
         For training loops that are not the program's own, as in the adaptors. Saves with `write` when a save
         is due and after the last step, and raises SystemExit at a stop before it.
@@ -158,7 +159,7 @@ class Run:
             self._stop(f"SIGTERM (rank {said.stop - 1})")
         return bool(said.stop or said.save)
 
-    def save(self, step: int, write: tracked.Write | None = None) -> None:
+    def save(self, step: int, write: Write | None = None) -> None:
         """Save the state after step `step`; on every rank. Training goes on as soon as `write` has returned.
 
         `write(folder)` writes this rank's files. Rank 0's are what every rank gets when it loads; the
@@ -351,7 +352,7 @@ class Run:
     def _say(self, state: str) -> None:
         self._telling.say(state, self._saver.committed if self._saver else None)
 
-    def _required(self) -> tracked.Tracked:
+    def _required(self) -> Tracked:
         if self._tracked is None:
             raise errors.ConfigError("say what to save: run.track(model=model, optimizer=optimizer, …)")
         return self._tracked

@@ -1,9 +1,9 @@
-"""Models and optimizers that are spread over the ranks: FSDP, tensor parallel, through torch.distributed.checkpoint.
+"""Models and optimizers that are spread over the ranks (FSDP, tensor parallel): torch.distributed.checkpoint.
 
-Every rank writes the shards it holds into a file of its own, and rank 0 the index of all of them. What several
-ranks hold alike is in the lowest one's file. On loading a rank asks the index which files have what it needs:
-its own and rank 0's as long as the layout is the same, others' when the model is laid out anew on another
-number of ranks.
+Every rank writes the shards it holds into a file of its own, and rank 0 the index of all of them. What
+several ranks hold alike is in the lowest one's file. On loading a rank asks the index which files have what
+it needs: its own and rank 0's as long as the layout is the same, others' when the model is laid out anew on
+another number of ranks.
 """
 
 from collections.abc import Collection, Mapping
@@ -60,8 +60,8 @@ class Shards:
     def _index(self, folder: Path) -> Any:
         if not (folder / FOLDER / ".metadata").is_file():
             raise errors.CheckpointError(
-                "the checkpoint holds whole models, and the model that run.track() was given is sharded: load it "
-                "with a program that doesn't shard the model, or begin with another checkpoint.uri"
+                "the checkpoint holds whole models, and the model that run.track() was given is sharded: "
+                "load it with a program that doesn't shard the model, or begin with another checkpoint.uri"
             )
         return self._dcp.FileSystemReader(folder / FOLDER).read_metadata()
 
@@ -101,4 +101,6 @@ def _owner(name: str, optimizer: Any, models: Mapping[str, Any]) -> Any:
     for model in models.values():
         if any(parameter is first for parameter in model.parameters()):
             return model
-    raise errors.ConfigError(f"run.track({name}=…) changes a model that was not given: run.track(model=…) too")
+    raise errors.ConfigError(
+        f"run.track({name}=…) changes a model that was not given: run.track(model=…) too"
+    )

@@ -57,8 +57,8 @@ class State:
         """Load what `write` wrote."""
         if self._shards is None and (folder / shards.FOLDER).is_dir():
             raise errors.CheckpointError(
-                "the checkpoint holds a sharded model, and the one that run.track() was given is whole: shard it "
-                "before run.track()"
+                "the checkpoint holds a sharded model, and the one that run.track() was given is whole: "
+                "shard it before run.track()"
             )
         shared = self._read(folder / SHARED)
         if set(shared) != set(self._objects):
@@ -78,9 +78,9 @@ class State:
             return
         if self._data is not None and "data" in own:
             self._data.load_state_dict(own["data"])
-            # A stateful loader makes its iterator when it is asked for its state, and `iter` then takes that one.
-            # To make it draws from torch's generator, in the middle of an epoch in which the unbroken run
-            # draws nothing: so it has to happen before the generators are set.
+            # A stateful loader makes its iterator when it is asked for its state, and `iter` then takes that
+            # one. To make it draws from torch's generator, in the middle of an epoch in which the unbroken
+            # run draws nothing: so it has to happen before the generators are set.
             self._data.state_dict()
         generators.put_back(own["generators"])
 
@@ -93,8 +93,8 @@ class State:
         world = own.get("world", self._world)
         if self._data is not None and "data" in own and world != self._world:
             raise errors.CheckpointError(
-                f"the checkpoint has the places in the data of {world} ranks, and there are {self._world} now: "
-                f"train with {world}, or leave data= out of run.track() and choose the data by the step"
+                f"the checkpoint has the places in the data of {world} ranks, and there are {self._world} "
+                f"now: train with {world}, or leave data= out of run.track() and choose the data by the step"
             )
 
     def _read(self, path: Path) -> Any:

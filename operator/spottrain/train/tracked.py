@@ -1,4 +1,4 @@
-"""What is saved and loaded, seen from the session: the state behind `Run.track`, or a program's own functions."""
+"""What a session saves and loads: the state behind `Run.track`, or a program's own functions."""
 
 import shutil
 from collections.abc import Callable, Collection

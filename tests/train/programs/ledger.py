@@ -1,4 +1,4 @@
-"""Reads 60 samples in three epochs of shuffled batches through torchdata's loader, and says which in each step.
+"""Reads 60 samples in three epochs of shuffled batches through torchdata's loader, and says which.
 
 Arguments: the loader's workers. Environment: STEP_SECONDS and the library's own.
 """
@@ -38,4 +38,7 @@ with spottrain.session() as run:
         loss.backward()
         optimizer.step()
         time.sleep(float(os.environ.get("STEP_SECONDS", "0")))
-        print(f"step={step} loss={loss.item()!r} samples={samples.tolist()} time={time.time():.3f} rank=0", flush=True)
+        print(
+            f"step={step} loss={loss.item()!r} samples={samples.tolist()} time={time.time():.3f} rank=0",
+            flush=True,
+        )

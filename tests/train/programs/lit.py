@@ -1,7 +1,7 @@
 """Lightning over 40 samples, three epochs of ten batches, validated twice in each epoch.
 
-Says which samples a step has read, its loss, and what each validation found. Arguments: steps. It trains from the
-beginning, with a save in each step, and then once more from the checkpoint of each of these.
+Says which samples a step has read, its loss, and what each validation found. Arguments: steps. It trains from
+the beginning, with a save in each step, and then once more from the checkpoint of each of these.
 """
 
 import sys
@@ -24,7 +24,7 @@ def wait_for_the_save(run: spottrain.Run) -> None:
         time.sleep(0.01)
 
 
-class Network(LightningModule):
+class Network(LightningModule):  # type: ignore[misc] # not there when types are checked
     """A line, with dropout."""
 
     def __init__(self) -> None:
@@ -45,12 +45,18 @@ class Network(LightningModule):
     def on_validation_epoch_end(self) -> None:
         """Say what was found."""
         if not self.trainer.sanity_checking:
-            print(f"validated {self.global_step} {self.trainer.callback_metrics['val_loss'].item()!r}", flush=True)
+            print(
+                f"validated {self.global_step} {self.trainer.callback_metrics['val_loss'].item()!r}",
+                flush=True,
+            )
 
     def configure_optimizers(self) -> dict[str, object]:
         """A rate that halves each epoch."""
         optimizer = torch.optim.Adam(self.parameters(), lr=0.05)
-        return {"optimizer": optimizer, "lr_scheduler": torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.5)}
+        return {
+            "optimizer": optimizer,
+            "lr_scheduler": torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.5),
+        }
 
 
 def train(restore: str | int) -> None:
@@ -69,9 +75,12 @@ def train(restore: str | int) -> None:
     print(f"from {restore}", flush=True)
     with spottrain.session(restore=restore) as run:
         running.append(run)
-        lightning.fit(run, trainer, model, loader, torch.utils.data.DataLoader(range(SAMPLES), batch_size=BATCH))
+        lightning.fit(
+            run, trainer, model, loader, torch.utils.data.DataLoader(range(SAMPLES), batch_size=BATCH)
+        )
     print(f"ended {[parameter.tolist() for parameter in model.parameters()]}", flush=True)
 
 
-for start in ("Latest", *map(int, sys.argv[1:])):
-    train(start)
+train("Latest")
+for step in sys.argv[1:]:
+    train(int(step))

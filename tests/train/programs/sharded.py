@@ -1,4 +1,4 @@
-"""Trains a sharded model (FSDP2), and says what all of it holds at the beginning and at the end. Under torchrun.
+"""Trains a sharded model (FSDP2), and says what it holds at the beginning and at the end. Under torchrun.
 
 Arguments: steps in all. Environment: WHOLE (don't shard), and the library's own.
 """

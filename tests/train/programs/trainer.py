@@ -1,7 +1,7 @@
 """Hugging Face's Trainer over 40 samples, three epochs of ten batches, validated twice in each epoch.
 
-Says which samples a step has read, its loss, and what each validation found. Arguments: steps. It trains from the
-beginning, with a save in each step, and then once more from the checkpoint of each of these.
+Says which samples a step has read, its loss, and what each validation found. Arguments: steps. It trains from
+the beginning, with a save in each step, and then once more from the checkpoint of each of these.
 """
 
 import os
@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import PretrainedConfig, PreTrainedModel, Trainer, TrainerCallback, TrainingArguments, set_seed
+from transformers import (
+    PretrainedConfig,
+    PreTrainedModel,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+    set_seed,
+)
 
 import spottrain
 from spottrain.train import huggingface
@@ -26,7 +33,7 @@ def wait_for_the_save(run: spottrain.Run) -> None:
         time.sleep(0.01)
 
 
-class Model(PreTrainedModel):
+class Model(PreTrainedModel):  # type: ignore[misc] # not there when types are checked
     """A line, with dropout; it remembers what it was given."""
 
     config_class = PretrainedConfig
@@ -46,7 +53,7 @@ class Model(PreTrainedModel):
         return {"loss": loss, "logits": found}
 
 
-class Say(TrainerCallback):
+class Say(TrainerCallback):  # type: ignore[misc] # not there when types are checked
     """Prints."""
 
     def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
@@ -56,7 +63,9 @@ class Say(TrainerCallback):
 
     def on_evaluate(self, args: Any, state: Any, control: Any, metrics: dict[str, float], **_: Any) -> None:
         """A validation."""
-        print(f"validated {state.global_step} {metrics['eval_loss']!r} best={state.best_metric!r}", flush=True)
+        print(
+            f"validated {state.global_step} {metrics['eval_loss']!r} best={state.best_metric!r}", flush=True
+        )
 
 
 def train(restore: str | int) -> None:
@@ -89,5 +98,6 @@ def train(restore: str | int) -> None:
     print(f"ended {len(losses)} {sum(losses)!r} {trainer.state.best_metric!r} {weights}", flush=True)
 
 
-for start in ("Latest", *map(int, sys.argv[1:])):
-    train(start)
+train("Latest")
+for step in sys.argv[1:]:
+    train(int(step))
