@@ -13,6 +13,7 @@ from sklearn.datasets import load_digits
 from torch import nn
 from torch.utils.data import TensorDataset
 from torchdata.stateful_dataloader import StatefulDataLoader
+from torchdata.stateful_dataloader.sampler import StatefulDistributedSampler
 
 STEPS = int(os.environ.get("STEPS", "300"))
 PAUSE = float(os.environ.get("STEP_SECONDS", "0"))
@@ -25,10 +26,11 @@ def digits() -> TensorDataset:
 
 
 class Network(LightningModule):
-    """One hidden layer."""
+    """One hidden layer, and what it learns from."""
 
     def __init__(self) -> None:
         super().__init__()
+        self.data = digits()
         self.layers = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Dropout(0.2), nn.Linear(128, 10))
 
     def training_step(self, batch: tuple[torch.Tensor, torch.Tensor], _: int) -> torch.Tensor:  # noqa: D102
@@ -38,6 +40,10 @@ class Network(LightningModule):
         print(line, flush=True)
         return loss
 
+    def train_dataloader(self) -> StatefulDataLoader:  # noqa: D102
+        sampler = StatefulDistributedSampler(self.data, self.trainer.world_size, self.trainer.global_rank)
+        return StatefulDataLoader(self.data, batch_size=32, sampler=sampler)
+
     def configure_optimizers(self) -> torch.optim.Optimizer:  # noqa: D102
         return torch.optim.AdamW(self.parameters(), lr=1e-3)
 
@@ -45,8 +51,7 @@ class Network(LightningModule):
 def main() -> None:
     """Train; rank 0 prints the loss over all digits at the end."""
     seed_everything(1)
-    model, data = Network(), digits()
-    loader = StatefulDataLoader(data, batch_size=32, shuffle=True)
+    model = Network()
     trainer = Trainer(
         max_steps=STEPS,
         accelerator="cpu",
@@ -54,10 +59,11 @@ def main() -> None:
         enable_checkpointing=False,
         enable_progress_bar=False,
     )
-    trainer.fit(model, loader)
+    trainer.fit(model)
     model.eval()
     with torch.no_grad():
-        final = float(nn.functional.cross_entropy(model.layers(data.tensors[0]), data.tensors[1]))
+        pixels, labels = model.data.tensors
+        final = float(nn.functional.cross_entropy(model.layers(pixels), labels))
     if trainer.is_global_zero:
         print(f"final_loss={final!r}", flush=True)
 

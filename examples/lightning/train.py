@@ -13,6 +13,7 @@ from sklearn.datasets import load_digits
 from torch import nn
 from torch.utils.data import TensorDataset
 from torchdata.stateful_dataloader import StatefulDataLoader
+from torchdata.stateful_dataloader.sampler import StatefulDistributedSampler
 
 import spottrain
 from spottrain.train import lightning
@@ -28,10 +29,11 @@ def digits() -> TensorDataset:
 
 
 class Network(LightningModule):
-    """One hidden layer."""
+    """One hidden layer, and what it learns from."""
 
     def __init__(self) -> None:
         super().__init__()
+        self.data = digits()
         self.layers = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Dropout(0.2), nn.Linear(128, 10))
 
     def training_step(self, batch: tuple[torch.Tensor, torch.Tensor], _: int) -> torch.Tensor:  # noqa: D102
@@ -41,6 +43,10 @@ class Network(LightningModule):
         print(line, flush=True)
         return loss
 
+    def train_dataloader(self) -> StatefulDataLoader:  # noqa: D102
+        sampler = StatefulDistributedSampler(self.data, self.trainer.world_size, self.trainer.global_rank)
+        return StatefulDataLoader(self.data, batch_size=32, sampler=sampler)
+
     def configure_optimizers(self) -> torch.optim.Optimizer:  # noqa: D102
         return torch.optim.AdamW(self.parameters(), lr=1e-3)
 
@@ -48,8 +54,7 @@ class Network(LightningModule):
 def main() -> None:
     """Train; rank 0 prints the loss over all digits at the end."""
     seed_everything(1)
-    model, data = Network(), digits()
-    loader = StatefulDataLoader(data, batch_size=32, shuffle=True)
+    model = Network()
     trainer = Trainer(
         max_steps=STEPS,
         accelerator="cpu",
@@ -59,10 +64,11 @@ def main() -> None:
     )
     trainer.strategy.setup_environment()  # the ranks meet here already, not in fit()
     with spottrain.session() as run:
-        lightning.fit(run, trainer, model, loader)
+        lightning.fit(run, trainer, model)
     model.eval()
     with torch.no_grad():
-        final = float(nn.functional.cross_entropy(model.layers(data.tensors[0]), data.tensors[1]))
+        pixels, labels = model.data.tensors
+        final = float(nn.functional.cross_entropy(model.layers(pixels), labels))
     if trainer.is_global_zero:
         print(f"final_loss={final!r}", flush=True)
 

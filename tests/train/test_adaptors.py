@@ -15,7 +15,7 @@ from spottrain.checkpoint import manifest
 from tests.train import broken, processes
 
 EXAMPLES = processes.ROOT / "examples"
-STEPS = 70
+STEPS = 40  # of which an epoch has 29
 SEED = 20261130
 
 
@@ -51,79 +51,87 @@ def final_loss(program: processes.Program) -> str:
     return program.wait_for(r"final_loss=(\S+)", seconds=1)[1]
 
 
+@dataclass
+class Lives:
+    """Starts life after life of one run, under torchrun with two ranks; each leaves its last word."""
+
+    bench: processes.Bench
+    script: Path
+    folder: Path
+    pause: float = 0.0
+    count: int = 0
+
+    def __call__(self) -> processes.Program:
+        self.count += 1
+        self.last_word.parent.mkdir(parents=True, exist_ok=True)
+        return broken.torchrun(
+            self.bench,
+            self.script,
+            self.store,
+            STEPS=STEPS,
+            STEP_SECONDS=self.pause,
+            SPOTTRAIN_JOB="tr",
+            SPOTTRAIN_ATTEMPT_ID=f"a{self.count}",
+            SPOTTRAIN_TERMINATION_LOG=self.last_word,
+        )
+
+    @property
+    def store(self) -> Path:
+        return self.folder / "ck"
+
+    @property
+    def last_word(self) -> Path:
+        return self.folder / f"word-{self.count}"
+
+    def said(self, life: int) -> tuple[str, int, int | None]:
+        word = json.loads((self.folder / f"word-{life}").read_text())
+        return word["state"], word["step"], word["resumedFrom"]
+
+
+@pytest.mark.timeout(900)
 def test_a_run_that_is_stopped_and_killed_ends_like_one_that_was_not(
     frameworks_bench: processes.Bench, tmp_path: Path, adaptor: Adaptor
 ):
-    """Losses of all steps on both ranks, the final loss, and the last checkpoint's model and optimizer."""
-    program = broken.torchrun(frameworks_bench, adaptor.script, tmp_path / "unbroken", STEPS=STEPS)
-    assert program.wait(180) == 0, program.output
-    unbroken = broken.Told()
-    unbroken.hear(program)
+    """One rank is told to stop, and both stop at the same step; then one is killed; then the run ends.
+
+    Alike are the losses of all steps on both ranks, the final loss, and the last checkpoint's model and optimizer.
+    """
+    quiet = Lives(frameworks_bench, adaptor.script, tmp_path / "unbroken")
+    unbroken = broken.through(quiet, {}, random.Random())
+    assert sorted(unbroken.lines) == [(rank, step) for rank in range(2) for step in range(STEPS)]
 
     draw = random.Random(f"{SEED} {adaptor.name}")
-    first, second = draw.randint(8, 25), draw.randint(40, 55)
-    told = broken.through(
-        lambda: broken.torchrun(
-            frameworks_bench, adaptor.script, tmp_path / "ck", STEPS=STEPS, STEP_SECONDS=0.1
-        ),
-        {first: signal.SIGTERM, second: signal.SIGKILL},
-        draw,
-    )
-    assert sorted(unbroken.lines) == [(rank, step) for rank in range(2) for step in range(STEPS)]
+    blows = {draw.randint(4, 15): signal.SIGTERM, draw.randint(28, 33): signal.SIGKILL}
+    lives = Lives(frameworks_bench, adaptor.script, tmp_path / "broken", pause=0.1)
+    told = broken.through(lives, blows, draw)
+    stopped_together(told.lives[0], lives)
     assert told.lines == unbroken.lines
     assert final_loss(told.last) == final_loss(unbroken.last)
-    expected, found = processes.commits(tmp_path / "unbroken")[-1], processes.commits(tmp_path / "ck")[-1]
+    expected, found = (processes.commits(one.store)[-1] for one in (quiet, lives))
     assert set(weights(adaptor, expected)) == set(adaptor.weights)
     assert weights(adaptor, found) == weights(adaptor, expected)
 
+    # A worker that is started once more, since nobody saw it end, finds its work done.
+    again = lives()
+    assert again.wait(180) == 0, again.output
+    assert broken.LINE.findall(again.output) == []
+    assert final_loss(again) == final_loss(unbroken.last)
+    assert lives.said(lives.count) == ("finished", STEPS - 1, STEPS - 1)
 
-def test_a_stop_asked_of_one_rank_stops_all_at_the_same_step(
-    frameworks_bench: processes.Bench, tmp_path: Path, adaptor: Adaptor
-):
-    """Both exit with 75, having said so; the step is saved, and the next life begins after it."""
-    store, log = tmp_path / "ck", tmp_path / "termination-log"
-    env: dict[str, Any] = {
-        "STEPS": 1000,
-        "STEP_SECONDS": 0.1,
-        "SPOTTRAIN_JOB": "tr",
-        "SPOTTRAIN_ATTEMPT_ID": "0a",
-        "SPOTTRAIN_TERMINATION_LOG": log,
-        "SPOTTRAIN_CHECKPOINT_INTERVAL": 3600,
-    }
-    program = broken.torchrun(frameworks_bench, adaptor.script, store, **env)
-    program.wait_for(r"(?m)^step=8 .*\n", seconds=120)
-    os.kill(broken.children(program.pid)[1], signal.SIGTERM)
-    assert program.wait(60) == 1
+
+def stopped_together(program: processes.Program, lives: Lives) -> None:
+    """Both ranks did the same last step, exited with 75 and said so, and the next life begins after it."""
     steps = [(int(rank), int(step)) for step, _, rank in broken.LINE.findall(program.output)]
     last = {rank: max(step for r, step in steps if r == rank) for rank in range(2)}
     assert last[0] == last[1]
-    assert [(commit.step, commit.stop) for commit in processes.commits(store)] == [(last[0], True)]
     assert re.findall(r"exitcode *: (-?\d+)", program.output) == ["75", "75"]
-    said = json.loads(log.read_text())
-    assert (said["state"], said["step"], said["savedStep"]) == ("preempted", last[0], last[0])
-
-    env |= {"STEPS": last[0] + 3, "STEP_SECONDS": 0, "SPOTTRAIN_ATTEMPT_ID": "0b"}
-    again = broken.torchrun(frameworks_bench, adaptor.script, store, **env)
-    assert again.wait(120) == 0, again.output
-    assert sorted({int(step) for step, _, _ in broken.LINE.findall(again.output)}) == [
-        last[0] + 1,
-        last[0] + 2,
-    ]
-    said = json.loads(log.read_text())
-    assert (said["state"], said["step"], said["resumedFrom"]) == ("finished", last[0] + 2, last[0])
+    assert lives.said(1) == ("preempted", last[0], None)
+    assert lives.said(3)[0] == "finished"
+    assert f"event=stopping step={last[0]} " in program.output
+    assert f"event=saved step={last[0]} " in program.output
 
 
-def test_one_that_has_finished_finds_its_work_done(
-    frameworks_bench: processes.Bench, tmp_path: Path, adaptor: Adaptor
-):
-    first = broken.torchrun(frameworks_bench, adaptor.script, tmp_path / "ck", STEPS=5, ranks=1)
-    assert first.wait(120) == 0, first.output
-    again = broken.torchrun(frameworks_bench, adaptor.script, tmp_path / "ck", STEPS=5, ranks=1)
-    assert again.wait(120) == 0, again.output
-    assert broken.LINE.findall(again.output) == []
-    assert final_loss(again) == final_loss(first)
-
-
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("program", "steps"),
     [("trainer.py", (2, 4, 5, 8, 9, 10, 29)), ("lit.py", (2, 4, 5, 8, 10, 29))],
@@ -156,3 +164,19 @@ def after(step: int, line: str) -> bool:
     """Whether this line is said after the save of that step: a validation of it is said before."""
     number = re.match(r"step=(\d+)|validated (\d+)", line)
     return number is None or int(number[1] or int(number[2]) - 1) > step
+
+
+def test_what_cannot_outlive_a_machine_is_refused_with_what_to_do(
+    frameworks_bench: processes.Bench, tmp_path: Path
+):
+    program = frameworks_bench.start(
+        "refused.py", "best", "jit", "sampler", SPOTTRAIN_CHECKPOINT_URI=(tmp_path / "ck").as_uri()
+    )
+    assert program.wait(120) == 0, program.output
+    assert re.findall(
+        r"^(best|jit|sampler): .*: (leave it off|give the loader)", program.output, re.MULTILINE
+    ) == [
+        ("best", "leave it off"),
+        ("jit", "leave it off"),
+        ("sampler", "give the loader"),
+    ]

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from lightning.pytorch.callbacks import Checkpoint
 from lightning.pytorch.strategies import DDPStrategy, SingleDeviceStrategy
+from torch.utils.data import DistributedSampler
 
 from spottrain import errors
 from spottrain.train import generators, session, tracked
@@ -63,6 +64,7 @@ class _Saves(Checkpoint):  # type: ignore[misc] # lightning is not there when ty
     def on_train_start(self, trainer: Any, module: Any) -> None:  # noqa: ARG002
         """The same, when there was nothing to check."""
         self._handle()
+        _refuse_loaders(trainer)
         self._step = trainer.global_step
 
     def on_train_batch_start(self, trainer: Any, module: Any, batch: Any, index: int) -> None:  # noqa: ARG002
@@ -110,3 +112,14 @@ class _Saves(Checkpoint):  # type: ignore[misc] # lightning is not there when ty
             torch.save({"rank": self._run.rank, "generators": generators.states()}, folder / _OWN)
 
         return write
+
+
+def _refuse_loaders(trainer: Any) -> None:
+    for loader in trainer.fit_loop._combined_loader.flattened:  # noqa: SLF001 - no public way to all of them
+        sampler = getattr(loader, "sampler", None)
+        deals = isinstance(sampler, DistributedSampler) and not hasattr(sampler, "state_dict")
+        if hasattr(loader, "state_dict") and deals:
+            raise errors.ConfigError(
+                f"after a loss Lightning would go on in another shuffle of {type(sampler).__name__}: give "
+                "the loader torchdata's StatefulDistributedSampler as sampler="
+            )
