@@ -1,13 +1,11 @@
 """Hugging Face, Lightning, sharded models: a broken run ends like an unbroken one, ranks stop together."""
 
 import json
-import os
 import random
 import re
 import signal
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -63,7 +61,8 @@ class Lives:
 
     def __call__(self) -> processes.Program:
         self.count += 1
-        self.last_word.parent.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(exist_ok=True)
+        self.last_word.touch()
         return broken.torchrun(
             self.bench,
             self.script,
@@ -94,7 +93,8 @@ def test_a_run_that_is_stopped_and_killed_ends_like_one_that_was_not(
 ):
     """One rank is told to stop, and both stop at the same step; then one is killed; then the run ends.
 
-    Alike are the losses of all steps on both ranks, the final loss, and the last checkpoint's model and optimizer.
+    Alike are the losses of all steps on both ranks, the final loss, and the last checkpoint's model and
+    optimizer.
     """
     quiet = Lives(frameworks_bench, adaptor.script, tmp_path / "unbroken")
     unbroken = broken.through(quiet, {}, random.Random())
