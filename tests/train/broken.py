@@ -54,14 +54,9 @@ def torchrun(
     return bench.run(command, **told)
 
 
-def children(pid: int) -> list[int]:
-    """The processes that this one has started, oldest first: of torchrun, the ranks."""
-    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
 def ranks(program: processes.Program) -> list[int]:
     """The processes that torchrun has started."""
-    return children(program.pid)
+    return processes.children(program.pid)
 
 
 def itself(program: processes.Program) -> list[int]:

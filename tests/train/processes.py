@@ -78,15 +78,21 @@ class Program:
             raise AssertionError(f"it did not end in {seconds} s:\n{self.output}") from None
 
     def end(self) -> None:
-        """Whatever is left of it and its children."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGKILL)
+        """Whatever is left of it and its children, of which torchrun puts each into a group of its own."""
+        for group in (*(children(self.pid) if self._process.poll() is None else ()), self.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGKILL)
         self._process.wait(10)
         if self._process.stdin:
             self._process.stdin.close()
 
     def steps(self) -> list[int]:
         return [int(number) for number in re.findall(r"^step (\d+)", self.output, re.MULTILINE)]
+
+
+def children(pid: int) -> list[int]:
+    """The processes that this one has started, oldest first: of torchrun, the ranks."""
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 class Bench:

@@ -33,10 +33,6 @@ def final_loss(program: processes.Program) -> str:
     return program.wait_for(r"final_loss=(\S+)", seconds=1)[1]
 
 
-def children(pid: int) -> list[int]:
-    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
 def test_a_run_that_is_stopped_and_killed_ends_like_one_that_was_not(
     torch_bench: processes.Bench, tmp_path: Path
 ):
@@ -55,7 +51,7 @@ def test_a_run_that_is_stopped_and_killed_ends_like_one_that_was_not(
     killed = torchrun(torch_bench, store)
     killed.wait_for(rf"event=restored step={at} ")
     killed.wait_for(rf"event=saved step=(?!{at} )\d+ ")
-    os.kill(children(killed.pid)[1], signal.SIGKILL)
+    os.kill(processes.children(killed.pid)[1], signal.SIGKILL)
     assert killed.wait(120) != 0
     assert "final_loss" not in killed.output
     newest = processes.commits(store)[-1].step
