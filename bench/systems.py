@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from bench.watching import Labels
-from lab import build, clock, pki, process, programs, shell
+from lab import build, clock, controlplane, pki, process, programs, shell
 from lab.cluster import Lab
 
 Object = dict[str, Any]
@@ -33,6 +33,11 @@ class System(Protocol):
 
     def gang(self, name: str, workers: int) -> Object:
         """An object that keeps `workers` workers running together."""
+
+
+def busy(lab: Lab) -> dict[str, str]:
+    """The environment of a controller that has a token, as it has in its pod."""
+    return {**lab.env(), "KUBECONFIG": str(controlplane.busy_kubeconfig(lab.state))}
 
 
 def template() -> Object:
@@ -65,7 +70,7 @@ class Spottrain:
             [sys.executable, "-c", code, *flags],
             log=log,
             pid_file=self.pid_file(lab),
-            env={**lab.env(), "PYTHONPATH": str(ROOT / "operator")},
+            env={**busy(lab), "PYTHONPATH": str(ROOT / "operator")},
         )
         url = self.url(lab, "/readyz")
         clock.wait_for(f"spottrain ready ({log})", lambda: shell.succeeds("curl", "-fs", url), seconds=60)
@@ -125,7 +130,7 @@ class JobSet:
             [program, "--config", config, "--zap-log-level", "error"],
             log=log,
             pid_file=lab.state.pids / self.name,
-            env={**lab.env(), "TMPDIR": str(folder)},
+            env={**busy(lab), "TMPDIR": str(folder)},
         )
         url = f"http://127.0.0.1:{lab.addresses.port(6)}/readyz"
         clock.wait_for(f"jobset ready ({log})", lambda: shell.succeeds("curl", "-fs", url), seconds=60)

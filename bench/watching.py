@@ -2,13 +2,14 @@
 
 import contextlib
 import http.client
-import json
 import socket
 import threading
 import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import orjson
 
 from lab import clock
 from lab.api import Api
@@ -148,7 +149,7 @@ class Gangs:
             with contextlib.suppress(OSError, ValueError, http.client.HTTPException):
                 while line := answer.readline():
                     now = clock.now()
-                    event = json.loads(line)
+                    event = orjson.loads(line)
                     version = event["object"]["metadata"]["resourceVersion"]
                     self._take(event["type"], event["object"], now)
             if self._closed:

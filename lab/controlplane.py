@@ -24,6 +24,9 @@ STOPPING = (
     ("etcd", 3.0),
 )
 
+BUSY = "busy"
+_TOKENS = "tokens.csv"
+
 _CONTROLLERS = ("kube-controller-manager", "kube-scheduler")
 
 
@@ -135,6 +138,7 @@ def _credentials(state: State) -> None:
     pki.service_accounts(folder)
     pki.certificate(folder, "apiserver", "/CN=kube-apiserver", alternatives)
     _user(state, "admin", "/O=system:masters/CN=admin")
+    (folder / _TOKENS).write_text(f"{pki.token(folder, BUSY)},{BUSY},{BUSY},system:masters\n")
     for name in (*_CONTROLLERS, "kube-proxy"):
         # kube-proxy may not use a machine's identity: that one may not list EndpointSlices.
         _user(state, name, f"/CN=system:{name}")
@@ -142,9 +146,21 @@ def _credentials(state: State) -> None:
 
 def write_kubeconfig(state: State, name: str, server: str, user: str = "admin") -> Path:
     """A kubeconfig of that name for one of our users, who reaches the API server at the URL `server`."""
-    pair = pki.Pair(state.pki / f"{user}.key", state.pki / f"{user}.crt")
+    return _write(state, name, server, pki.Pair(state.pki / f"{user}.key", state.pki / f"{user}.crt"))
+
+
+def busy_kubeconfig(state: State) -> Path:
+    """A kubeconfig with all rights for programs that ask much, and have a token as they have in pods.
+
+    The server remembers a token; a client's certificate it verifies anew with each request.
+    """
+    token = pki.token(state.pki, BUSY)
+    return _write(state, BUSY, state.addresses.api_url, token)
+
+
+def _write(state: State, name: str, server: str, user: pki.Pair | str) -> Path:
     path = state.folder / f"{name}.kubeconfig"
-    return kubeconfig.write(path, lab=f"lab-{state.name}", server=server, ca=state.pki / "ca.crt", pair=pair)
+    return kubeconfig.write(path, lab=f"lab-{state.name}", server=server, ca=state.pki / "ca.crt", user=user)
 
 
 def _user(state: State, name: str, subject: str) -> Path:
@@ -183,7 +199,7 @@ def _apiserver(state: State, wanted: Config) -> list[shell.Word]:
         ),
         *("--service-cluster-ip-range", str(addresses.service_network)),
         *("--authorization-mode", "Node,RBAC", "--enable-admission-plugins", "NodeRestriction"),
-        *("--client-ca-file", folder / "ca.crt"),
+        *("--client-ca-file", folder / "ca.crt", "--token-auth-file", folder / _TOKENS),
         *("--tls-cert-file", folder / "apiserver.crt", "--tls-private-key-file", folder / "apiserver.key"),
         *("--kubelet-client-certificate", folder / "admin.crt", "--kubelet-client-key", folder / "admin.key"),
         *("--kubelet-preferred-address-types", "InternalIP"),

@@ -39,7 +39,7 @@ def start(state: State) -> None:
     """Start kwok; it needs the API server."""
     process.spawn(
         [
-            *(state.bin / NAME, "--kubeconfig", state.admin, "--config", _STAGES),
+            *(state.bin / NAME, "--kubeconfig", controlplane.busy_kubeconfig(state), "--config", _STAGES),
             "--manage-all-nodes=false",
             *("--v", "WARN"),
             *("--manage-nodes-with-annotation-selector", ",".join(f"{k}={v}" for k, v in MANAGED.items())),

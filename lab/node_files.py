@@ -124,7 +124,7 @@ def write(machine: Machine, timings: Timings) -> None:
     subject = f"/O=system:nodes/CN=system:node:{name}"
     pair = pki.certificate(state.pki, f"node-{name}", subject, f"DNS:{name},IP:{machine.ip}")
     ca, addresses = state.pki / "ca.crt", state.addresses
-    kubeconfig.write(disk / "kubeconfig", lab=f"lab-{state.name}", server=addresses.api_url, ca=ca, pair=pair)
+    kubeconfig.write(disk / "kubeconfig", lab=f"lab-{state.name}", server=addresses.api_url, ca=ca, user=pair)
     resolv_conf = disk / "resolv.conf"
     resolv_conf.write_text(f"nameserver {addresses.dns}\n")
     settings = kubelet(ca=ca, pair=pair, dns=addresses.dns, resolv_conf=resolv_conf, timings=timings)

@@ -1,5 +1,6 @@
 """The lab's certificate authority and the certificates it signs, made with openssl and kept."""
 
+import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +42,17 @@ def service_accounts(folder: Path) -> Pair:
         shell.run("openssl", "rsa", "-in", made.key, "-pubout", "-out", made.cert)
         _settle(made, pair)
     return pair
+
+
+def token(folder: Path, name: str) -> str:
+    """A bearer token that stays the same."""
+    path = folder / f"{name}.token"
+    if not path.exists():
+        made = folder / f"{name}.token.new"
+        made.touch(mode=0o600)
+        made.write_text(secrets.token_hex(16))
+        made.rename(path)
+    return path.read_text()
 
 
 def certificate(folder: Path, name: str, subject: str, alternatives: str = "") -> Pair:

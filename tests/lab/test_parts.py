@@ -9,17 +9,47 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lab import __main__, clock, controlplane, fleet, kubeconfig, kwok, packages, preflight, process, shell
+from lab import (
+    __main__,
+    clock,
+    controlplane,
+    fleet,
+    kubeconfig,
+    kwok,
+    packages,
+    pki,
+    preflight,
+    process,
+    shell,
+)
 from lab.errors import LabError
 from lab.kwok import FakeNode
 
 GIB = 1 << 30
 
 
-def test_kubeconfig_is_one_cluster_user_and_context_with_everything_inside() -> None:
+@pytest.mark.parametrize(
+    ("token", "user"),
+    [
+        ("", {"client-certificate-data": "Q0VSVA==", "client-key-data": "S0VZ"}),
+        ("secret", {"token": "secret"}),
+    ],
+)
+def test_kubeconfig_is_one_cluster_user_and_context_with_everything_inside(
+    tmp_path: Path, token: str, user: dict[str, str]
+) -> None:
     """It works wherever it is copied to."""
-    text = kubeconfig.render(lab="lab-x", server="https://10.0.0.1:6443", ca=b"CA", cert=b"CERT", key=b"KEY")
-    document = yaml.safe_load(text)
+    for name in ("ca", "cert", "key"):
+        (tmp_path / name).write_text(name.upper())
+    path = kubeconfig.write(
+        tmp_path / "made",
+        lab="lab-x",
+        server="https://10.0.0.1:6443",
+        ca=tmp_path / "ca",
+        user=token or pki.Pair(tmp_path / "key", tmp_path / "cert"),
+    )
+    document = yaml.safe_load(path.read_text())
+    assert path.stat().st_mode & 0o777 == 0o600
     assert document["current-context"] == "lab-x"
     assert document["contexts"] == [{"name": "lab-x", "context": {"cluster": "lab-x", "user": "lab-x"}}]
     cluster_ = document["clusters"][0]["cluster"]
@@ -27,7 +57,7 @@ def test_kubeconfig_is_one_cluster_user_and_context_with_everything_inside() -> 
         "server": "https://10.0.0.1:6443",
         "certificate-authority-data": base64.b64encode(b"CA").decode(),
     }
-    assert base64.b64decode(document["users"][0]["user"]["client-key-data"]) == b"KEY"
+    assert document["users"] == [{"name": "lab-x", "user": user}]
 
 
 def test_program_that_fails_is_reported_with_its_words() -> None:

@@ -11,7 +11,8 @@ from spottrain.render import identity
 def render(job: identity.Identity, wishes: spec.Spec, overlay: actions.Overlay) -> list[dict[str, Any]]:
     """Entries for every container. All values are text; the rendezvous is unique per attempt.
 
-    What is empty is left out: the API server keeps an account of each entry, on each write of the pod.
+    What is empty is left out, and what says no more than the default of the library or of torchrun, which
+    leaves it to the program: the API server keeps an account of each entry, on each write of the pod.
     """
     checkpoint = wishes.checkpoint
     values = {
@@ -26,24 +27,24 @@ def render(job: identity.Identity, wishes: spec.Spec, overlay: actions.Overlay) 
         "SPOTTRAIN_CHECKPOINT_URI": _uri(wishes, overlay.index),
         "SPOTTRAIN_CHECKPOINT_ENDPOINT": checkpoint.endpoint,
         "SPOTTRAIN_CHECKPOINT_REGION": checkpoint.region,
-        "SPOTTRAIN_CHECKPOINT_KEEP": checkpoint.keep,
-        "SPOTTRAIN_CHECKPOINT_INTERVAL": "auto"
-        if checkpoint.interval is None
-        else f"{checkpoint.interval:g}",
+        "SPOTTRAIN_CHECKPOINT_KEEP": _unless(checkpoint.keep, spec.Checkpoint.keep),
+        "SPOTTRAIN_CHECKPOINT_INTERVAL": "" if checkpoint.interval is None else f"{checkpoint.interval:g}",
         "SPOTTRAIN_RESTORE": checkpoint.restore,
         "SPOTTRAIN_RESTORE_STEP": "" if checkpoint.step is None else checkpoint.step,
-        "SPOTTRAIN_ON_BROKEN": checkpoint.on_broken,
+        "SPOTTRAIN_ON_BROKEN": _unless(checkpoint.on_broken, spec.Checkpoint.on_broken),
         "SPOTTRAIN_GRACE_SECONDS": overlay.grace,
         "SPOTTRAIN_GO_FILE": names.PODINFO_FILE,
         "JOB_COMPLETION_INDEX": overlay.index,
         "SPOTTRAIN_PROGRESS_PORT": names.PROGRESS_PORT if _tells_progress(wishes, overlay) else "",
         **(ALONE if wishes.independent else _rendezvous(job, wishes, overlay)),
-        # How long torchrun leaves its workers after SIGTERM; its default of 30 s wastes longer windows.
-        "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": overlay.grace,
+        # How long torchrun leaves its workers after SIGTERM; its default wastes longer windows.
+        "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": overlay.grace if overlay.grace > TORCHRUN_SHUTDOWN else "",
     }
     return [{"name": name, "value": str(value)} for name, value in values.items() if value != ""]
 
 
+TORCHRUN_SHUTDOWN = 30
+"""Seconds that torchrun leaves its workers after SIGTERM unless it is told (torch/distributed/elastic)."""
 ALONE = {"PET_STANDALONE": 1}
 """Each pod is a world of its own: torchrun meets nobody, on a free port (two may share a host's network)."""
 
@@ -63,6 +64,11 @@ def _rendezvous(job: identity.Identity, wishes: spec.Spec, overlay: actions.Over
 def _tells_progress(wishes: spec.Spec, overlay: actions.Overlay) -> bool:
     """Worker 0 does, for its gang."""
     return not wishes.independent and overlay.index == 0
+
+
+def _unless(value: int | str, default: int | str) -> int | str:
+    """Nothing where the library would take the same."""
+    return "" if value == default else value
 
 
 def _uri(wishes: spec.Spec, index: int) -> str:

@@ -104,15 +104,16 @@ def _spot_preferences(settings: snap.Settings) -> list[Object]:
 
 
 def _rest_preferences(resting: tuple[snap.Pool, ...], settings: snap.Settings) -> list[Object]:
-    """Not in that zone, not of that type, or not spot: a node in the pool gets none of the three."""
-    terms: list[list[Object]] = []
-    for pool in resting:
-        labels = {ZONE: pool.zone, INSTANCE_TYPE: pool.instance_type}
-        terms += [
-            [{"key": key, "operator": "NotIn", "values": [value]}] for key, value in labels.items() if value
-        ]
+    """Another zone, another type, or a node there that isn't spot: one in the pools gets none of the three.
+
+    Of the places outside, spot ones come first, as everywhere.
+    """
+    labels = {ZONE: {one.zone for one in resting}, INSTANCE_TYPE: {one.instance_type for one in resting}}
+    known = {key: sorted(values - {""}) for key, values in labels.items()}
+    known = {key: values for key, values in known.items() if values}
+    terms = [[{"key": key, "operator": "NotIn", "values": values}] for key, values in known.items()]
     if terms:
-        terms.append(_not_spot(settings))
+        terms.append([*(_in(key, values) for key, values in known.items()), *_not_spot(settings)])
     return [{"weight": REST_WEIGHT, "preference": _expressions(*one)} for one in terms]
 
 

@@ -111,7 +111,17 @@ def test_only_worker_0_of_a_gang_is_told_where_to_tell_its_step() -> None:
 
 
 def test_torchruns_agent_leaves_its_workers_the_whole_grace() -> None:
-    assert environment(rendered(grace=114))["TORCH_ELASTIC_SHUTDOWN_TIMEOUT"] == "114"
+    """Its own 30 s are as good where the kubelet ends everything before they are over."""
+    for grace, told in ((114, "114"), (31, "31"), (30, None), (12, None)):
+        assert environment(rendered(grace=grace)).get("TORCH_ELASTIC_SHUTDOWN_TIMEOUT") == told
+
+
+def test_what_the_job_leaves_open_is_left_to_the_programs_own_arguments() -> None:
+    told = ("SPOTTRAIN_CHECKPOINT_KEEP", "SPOTTRAIN_CHECKPOINT_INTERVAL", "SPOTTRAIN_ON_BROKEN")
+    assert [environment(independent()).get(name) for name in told] == [None, None, None]
+    checkpoint = spec.Checkpoint("s3://b/p", keep=5, interval=90.0, on_broken="StartFresh")
+    env = environment(independent(checkpoint=checkpoint))
+    assert [env[name] for name in told] == ["5", "90", "StartFresh"]
 
 
 def test_a_name_that_the_template_sets_is_left_to_it_and_order_is_kept() -> None:
@@ -237,21 +247,36 @@ def test_the_templates_first_container_is_marked_as_the_one_that_decides() -> No
     assert rendered()["metadata"]["annotations"]["kubectl.kubernetes.io/default-container"] == "c"
 
 
-def test_a_pool_that_rests_is_less_wanted_than_any_other_place() -> None:
-    """A node in it gets none of three terms; each of them outweighs that it is spot."""
-    pool = snap.Pool(clouds.Capacity.SPOT, "zone-a", "g5.xlarge")
-    node = rendered(resting=(pool,))["spec"]["affinity"]["nodeAffinity"]
-    heavy = [
-        one["preference"]["matchExpressions"]
+def holds(expression: dict[str, Any], labels: dict[str, str]) -> bool:
+    """As the scheduler reads it."""
+    among = labels.get(expression["key"]) in expression["values"]
+    return among if expression["operator"] == "In" else not among
+
+
+def liking(node: dict[str, Any], zone: str, kind: str, capacity: str) -> int:
+    """The weights of the preferences that a node meets."""
+    labels = {
+        "topology.kubernetes.io/zone": zone,
+        "node.kubernetes.io/instance-type": kind,
+        "karpenter.sh/capacity-type": capacity,
+    }
+    return sum(
+        one["weight"]
         for one in node["preferredDuringSchedulingIgnoredDuringExecution"]
-        if one["weight"] > scheduling.SPOT_WEIGHT
-    ]
-    assert heavy[:2] == [
-        [{"key": "topology.kubernetes.io/zone", "operator": "NotIn", "values": ["zone-a"]}],
-        [{"key": "node.kubernetes.io/instance-type", "operator": "NotIn", "values": ["g5.xlarge"]}],
-    ]
-    assert {"key": "karpenter.sh/capacity-type", "operator": "NotIn", "values": ["spot"]} in heavy[2]
+        if all(holds(expression, labels) for expression in one["preference"]["matchExpressions"])
+    )
+
+
+def test_a_pool_that_rests_is_less_wanted_than_any_other_place_and_spot_elsewhere_is_wanted_most() -> None:
+    pools = tuple(snap.Pool(clouds.Capacity.SPOT, zone, "g5") for zone in ("zone-a", "zone-b"))
+    node = rendered(resting=pools)["spec"]["affinity"]["nodeAffinity"]
     assert "requiredDuringSchedulingIgnoredDuringExecution" not in node
+    for pool in pools:
+        there = pool.zone
+        resting = liking(node, there, "g5", "spot")
+        elsewhere = [liking(node, "zone-c", "g5", "spot"), liking(node, there, "p4", "spot")]
+        bought = [liking(node, zone, "g5", "on-demand") for zone in (there, "zone-c")]
+        assert resting < min(bought) <= max(bought) < min(elsewhere)
 
 
 def test_a_floor_worker_has_no_preference_among_pools() -> None:
