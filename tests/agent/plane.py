@@ -29,6 +29,7 @@ class Plane:
         self.cut_off = False
         self.conflicts = 0
         """So many of the next patches meet a newer version."""
+        self.token = "t1"
         self.url = ""
 
     def mark(self) -> Object | None:
@@ -145,9 +146,11 @@ def running() -> Iterator[Plane]:
             if plane.cut_off:
                 self.close_connection = True
                 return
-            assert self.headers["Authorization"] == "Bearer t1"
+            known = self.headers["Authorization"] == f"Bearer {plane.token}"
             with plane.lock:
-                if self.command == "GET":
+                if not known:
+                    status, answer = 401, {"message": "Unauthorized"}
+                elif self.command == "GET":
                     status, answer = plane.get(path, dict(urllib.parse.parse_qsl(query)))
                 else:
                     status, answer = getattr(plane, self.command.lower())(path, body)
