@@ -96,6 +96,19 @@ def test_c3_refused_tokens_are_blindness_and_nothing_is_asked_without_one(
         assert "403" in api.condition()["message"]
 
 
+def test_c5_a_page_in_place_of_a_token_is_a_fault_that_passes(api: plane.Plane, start_agent: StartAgent):
+    """As a captive proxy sends; it is no word that could be sent back as a header."""
+    fake = fakes.Imds()
+    fake.watched = "token"
+    fake.faults.extend([fakes.Reply(200, "<html>\n<p>caf\u00e9</p>\n</html>")] * 4)
+    with fakes.running(fake):
+        agent = start_agent("aws", fake.url)
+        armed(agent)
+        assert agent.get("/healthz") == "ok"
+        fake.give_notice(soon(60))
+        clock.wait_for("the mark", api.mark, seconds=5)
+
+
 BAD = (
     *[fakes.Reply(503)] * 5,
     fakes.Reply(200, ""),

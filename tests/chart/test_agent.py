@@ -78,11 +78,12 @@ def test_the_policy_is_for_the_agents_account_and_binds() -> None:
     assert found["ValidatingAdmissionPolicyBinding"]["spec"]["validationActions"] == ["Deny"]
 
 
-def test_the_policy_speaks_of_the_taint_and_the_condition_that_the_agent_sets() -> None:
+def test_the_policy_speaks_of_what_the_agent_sets() -> None:
     validations = objects()["ValidatingAdmissionPolicy"]["spec"]["validations"]
     text = " ".join(one["expression"] for one in validations)
     assert set(re.findall(r"one\.key != '(.*?)'", text)) == {names.TAINT_RECLAIM}
     assert set(re.findall(r"one\.type != '(.*?)'", text)) == {own_node.CONDITION}
+    assert set(re.findall(r"key == '(.*?)'", text)) == {names.ANNOTATION_RECLAIM}
     assert f"'{names.LABEL_JOB}' in" in text
 
 

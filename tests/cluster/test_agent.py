@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import clock
+from lab import clock, kwok
 from lab.api import Api
 from lab.cluster import Lab
 from manifests import render
@@ -28,6 +28,7 @@ TAINTS = (
     {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"},
 )
 WINDOW = 30
+(MANAGED,) = kwok.MANAGED
 
 
 @pytest.fixture(scope="module")
@@ -181,21 +182,64 @@ def test_the_agent_may_touch_its_own_node_and_the_workers_on_it_and_nothing_else
         merge = cluster.MERGE_PATCH
         for path, change, words in (
             ("ag-b", {"metadata": {"annotations": {"a": "b"}}}, "its own node only"),
+            ("ag-a", {"metadata": {"annotations": {"a": "b"}}}, "annotation on a node, and no other"),
+            ("ag-a", {"metadata": {"annotations": {MANAGED: None}}}, "annotation on a node, and no other"),
             ("ag-a", {"metadata": {"labels": {"a": "b"}}}, "no label and no other taint"),
             ("ag-a", {"spec": {"unschedulable": True}}, "no label and no other taint"),
-            ("ag-a", {"spec": {"taints": None}}, ""),
+            ("ag-a", {"spec": {"taints": [TAINTS[0]]}}, "no label and no other taint"),
             ("ag-a/status", {"status": {"conditions": []}}, "nothing else of its status"),
             ("ag-a/status", {"status": {"capacity": {"cpu": "1"}}}, "nothing else of its status"),
         ):
-            if words:
-                with pytest.raises(cluster.ApiError, match=words):
-                    api.request("PATCH", f"/api/v1/nodes/{path}", change, merge)
-            else:
+            with pytest.raises(cluster.ApiError, match=words):
                 api.request("PATCH", f"/api/v1/nodes/{path}", change, merge)
         for name in ("elsewhere", "foreign"):
             with pytest.raises(cluster.ApiError, match="workers on its own node only"):
                 api.request("DELETE", f"/api/v1/namespaces/{job.namespace}/pods/{name}")
         api.request("DELETE", f"/api/v1/namespaces/{job.namespace}/pods/worker")
+        own_node.OwnNode(api, "ag-a").mark(None)
+        assert marks.on(node(plane.api, "ag-a")) is None
+
+
+@pytest.mark.usefixtures("installed")
+def test_c13_a_worker_that_nobody_stops_is_deleted_whatever_its_disruption_budget(
+    job: play.Job, plane: Lab, tmp_path: Path
+) -> None:
+    """No operator knows this one. Its deletion leaves it all but the margin of what is left."""
+    path = f"/api/v1/namespaces/{job.namespace}/pods"
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "all"},
+        "spec": {"minAvailable": "100%", "selector": {"matchLabels": {"spottrain.dev/job": "x"}}},
+    }
+    fake = fakes.Azure()
+    machine = {"name": "ag-p", "labels": play.SPOT, "provider_id": MACHINE}
+    with play.machines(plane.api, machine), fakes.running(fake):
+        one = agent(plane, "ag-p", fake.url, tmp_path)
+        for name, label in (("tr-0-a", "spottrain.dev/job"), ("foreign", "app")):
+            made = pod(name, "ag-p", label)
+            made["metadata"]["annotations"] = play.BY_HAND
+            made["spec"]["terminationGracePeriodSeconds"] = 600
+            plane.api.call("POST", path, made).expect(name)
+        plane.api.call("POST", f"/apis/policy/v1/namespaces/{job.namespace}/poddisruptionbudgets", budget)
+        one.start()
+        try:
+            clock.wait_for("the agent armed", lambda: one.ready, seconds=10)
+            fake.give_notice(soon(WINDOW))
+            worker = clock.wait_for("the deletion", lambda: deleted(plane.api, f"{path}/tr-0-a"), seconds=5)
+
+            assert WINDOW - 9 <= worker["deletionGracePeriodSeconds"] <= WINDOW - 4
+            assert not deleted(plane.api, f"{path}/foreign")
+            assert one.metric("spottrain_agent_pods_deleted_total") == 1
+        finally:
+            one.stop()
+            for name in ("tr-0-a", "foreign"):
+                job.vanish(name)
+
+
+def deleted(api: Api, path: str) -> play.Object:
+    metadata: play.Object = api.get(path).expect(path)["metadata"]
+    return metadata if "deletionTimestamp" in metadata else {}
 
 
 def pod(name: str, where: str, label: str) -> play.Object:

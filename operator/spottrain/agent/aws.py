@@ -7,6 +7,7 @@ refused the agent is blind and says so.
 
 import dataclasses
 import datetime as dt
+import re
 
 from spottrain.agent import clock as clocks
 from spottrain.agent import moments, notice, wire
@@ -23,6 +24,9 @@ CAUSES = {"terminate": "SpotTermination", "stop": "SpotStop", "hibernate": "Spot
 HINT_LIFE = dt.timedelta(minutes=30)
 """How long a recommendation is heeded; it may never be followed by a notice, and is never taken back."""
 ADVICE = "is IMDS on for this instance, and its hop limit 2 or the agent on the host's network?"
+
+_TOKEN = re.compile(r"[!-~]+")
+"""Fit for a header: a page that some proxy sends in place of it isn't."""
 
 
 def read_action(answer: wire.Answer) -> tuple[notice.Notice, ...]:
@@ -51,7 +55,7 @@ def read_rebalance(answer: wire.Answer) -> tuple[notice.Notice, ...]:
     if answer.status != 200:
         raise answer.refused(ADVICE)
     text = answer.document().get("noticeTime")
-    over = moments.rfc3339(text) + HINT_LIFE
+    over = moments.rfc3339(text, later=HINT_LIFE)
     return (notice.Notice(notice.Kind.HINT, "aws-rebalance", "Rebalance", str(text), over),)
 
 
@@ -77,12 +81,15 @@ class Session:
     def _take_token(self) -> None:
         self._token = ""
         answer = self._service.ask(TOKEN, {TTL_HEADER: str(TTL)}, method="PUT")
-        if answer.status != 200 or not answer.text():
+        token = answer.text()
+        if answer.status != 200:
             raise answer.refused(f"no IMDSv2 token: {ADVICE}")
+        if not _TOKEN.fullmatch(token):
+            raise wire.AnswerError("unreadable", f"no IMDSv2 token: {token[:100]!r}")
         told = answer.headers.get(TTL_HEADER.lower(), "")
         seconds = float(told) if told.isdigit() else float(TTL)
         self._renew = self._clock.monotonic() + seconds - min(15.0, seconds / 4)
-        self._token = answer.text()
+        self._token = token
 
 
 @dataclasses.dataclass(frozen=True)

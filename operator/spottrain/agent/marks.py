@@ -44,7 +44,7 @@ class Mark:
 def on(node: Object) -> Mark | None:
     """The agent's mark on a Node. Someone else's (a drill's, a person's) is not ours to take away."""
     text = _annotations(node).get(names.ANNOTATION_RECLAIM, "")
-    with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         said = json.loads(text)
         if said.get("by") == names.AGENT:
             return Mark(

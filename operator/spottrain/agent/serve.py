@@ -2,11 +2,23 @@
 
 import collections.abc as cabc
 import http.server
+import socket
 import threading
 
 import prometheus_client as prometheus
 
 from spottrain.agent import engine, metrics
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    """IPv4 and IPv6, where the node has both."""
+
+    address_family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
+
+    def server_bind(self) -> None:
+        if self.address_family == socket.AF_INET6:
+            self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        super().server_bind()
 
 
 def serve(
@@ -37,6 +49,9 @@ def serve(
         def log_message(self, *_: object) -> None:
             """Nothing: probes come every few seconds."""
 
-    server = http.server.ThreadingHTTPServer(("", port), Handler)
+    try:
+        server = _Server(("", port), Handler)
+    except OSError as error:
+        raise SystemExit(f"port {port} of the node: {error}; choose another one (agent.port)") from error
     threading.Thread(target=server.serve_forever, name="http", daemon=True).start()
     return server

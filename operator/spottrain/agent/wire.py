@@ -71,19 +71,21 @@ class Service:
         method: str = "GET",
         timeout: float = TIMEOUT,
     ) -> Answer:
-        """The answer, whatever its status; `timeout` is for each wait on the network.
+        """The answer, whatever its status; `timeout` is how long it may take to begin.
 
         Raises:
             AnswerError: no whole answer came.
 
         """
-        connection = http.client.HTTPConnection(self._host, timeout=timeout)
+        connection = http.client.HTTPConnection(self._host, timeout=TIMEOUT)
         with contextlib.closing(connection):
             try:
+                connection.connect()
+                connection.sock.settimeout(timeout)
                 connection.request(method, path, headers=dict(headers))
                 response = connection.getresponse()
                 body = response.read(LONGEST)
-            except (OSError, http.client.HTTPException) as error:
+            except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: unfit as a header
                 raise AnswerError("none", f"{self.url}{path}: {error!r}") from error
         found = {name.lower(): value for name, value in response.getheaders()}
         return Answer(response.status, found, body)

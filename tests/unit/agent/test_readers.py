@@ -3,7 +3,9 @@
 import datetime as dt
 import json
 
+import hypothesis
 import pytest
+from hypothesis import strategies as st
 
 from spottrain.agent import alibaba, aws, azure, gcp, notice, wire
 
@@ -116,6 +118,8 @@ def test_the_machines_name_comes_from_its_provider_id(provider_id: str, name: st
     assert azure.machine_name(provider_id) == name
 
 
+KEYS = ["action", "time", "noticeTime", "Events", "EventId", "EventType", "Resources", "NotBefore"]
+WORDS = ["terminate", "vm0", "Preempt", "9999-12-31T23:59:59Z", "0001-01-01T00:00:00+23:00", "TRUE"]
 UNREADABLE = [
     "",
     "{",
@@ -142,6 +146,33 @@ def test_nonsense_is_a_fault_and_never_a_notice_nor_quiet(cloud: str, body: str)
         readers[cloud]()
 
     assert caught.value.kind == "unreadable"
+
+
+@hypothesis.given(
+    st.sampled_from([200, 204, 301, 400, 404, 500]) | st.integers(100, 599),
+    st.recursive(
+        st.none() | st.booleans() | st.floats() | st.integers() | st.text() | st.sampled_from(WORDS),
+        lambda some: st.lists(some) | st.dictionaries(st.sampled_from(KEYS), some),
+        max_leaves=8,
+    ),
+)
+def test_whatever_is_answered_is_notices_or_a_fault(status: int, body: object):
+    """Anything else would end the thread that listens."""
+    said = answer(body, status=status, headers=GOOGLE)
+    for read in (
+        aws.read_action,
+        aws.read_rebalance,
+        alibaba.read,
+        gcp.read_maintenance,
+        lambda one: gcp.read_preempted(one, 15),
+        lambda one: azure.read(one, "vm0"),
+    ):
+        try:
+            found = read(said)
+        except wire.AnswerError as fault:
+            assert fault.kind in {"unreadable", f"{status // 100}xx"}  # noqa: PT017
+        else:
+            assert all(one.cause and one.event for one in found)
 
 
 @pytest.mark.parametrize(("status", "kind"), [(401, "4xx"), (429, "4xx"), (500, "5xx"), (503, "5xx")])
