@@ -22,7 +22,7 @@ venv: $(VENV)/ready ## the locked Python environment
 .PHONY: lock
 lock: ## resolve the dependencies anew into requirements/*.txt
 	$(PYTHON) -m venv build/uv && build/uv/bin/pip install --quiet uv
-	build/uv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" --extra operator --extra s3 pyproject.toml -o requirements/operator.txt
+	build/uv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" --extra operator --extra s3 --extra gcs --extra azure pyproject.toml -o requirements/operator.txt
 	build/uv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" --group pyproject.toml:build -o requirements/build.txt
 	build/uv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" --extra operator --extra s3 --extra gcs --extra azure --group dev pyproject.toml -o requirements/dev.txt
 
@@ -74,6 +74,10 @@ bench-recovery: venv ## how fast lost gangs run again, beside JobSet: a table an
 .PHONY: bench-scale
 bench-scale: venv ## a thousand gangs on one operator: a table and build/bench/scale.json
 	PYTHONPATH=.:operator $(PY) -m bench.scale $(BENCH_FLAGS)
+
+.PHONY: bench-checkpoint
+bench-checkpoint: venv ## what saves and restores cost, and 500 kills: a table and build/bench/checkpoint.json
+	PYTHONPATH=.:operator $(PY) -m bench.checkpoint $(BENCH_FLAGS)
 
 .PHONY: chaos
 chaos: venv ## 15 minutes of random faults against jobs, and whether any work was lost: build/chaos/report.json

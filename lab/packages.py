@@ -1,6 +1,7 @@
 """The programs of the operating system that the lab uses, and how they get here on Debian and Ubuntu."""
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from lab import clock, shell
@@ -23,21 +24,21 @@ NEEDED = {
 _APT = ("apt-get", "-qq", "-o", "DPkg::Lock::Timeout=120")
 
 
-def missing() -> list[str]:
+def missing(needed: Mapping[str, str] = NEEDED) -> list[str]:
     """Packages that something needed is not there of."""
-    return sorted(package for program, package in NEEDED.items() if not _present(program))
+    return sorted(package for program, package in needed.items() if not _present(program))
 
 
-def install() -> None:
+def install(needed: Mapping[str, str] = NEEDED) -> None:
     """Install what is missing, and nothing that is only recommended.
 
     Raises LabError where there is no apt-get, naming the programs to install by hand.
     """
-    packages = missing()
+    packages = missing(needed)
     if not packages:
         return
     if shutil.which("apt-get") is None:
-        programs = sorted(program for program in NEEDED if not _present(program))
+        programs = sorted(program for program in needed if not _present(program))
         raise LabError(f"install these programs by this system's own means: {', '.join(programs)}")
     print(f"install {' '.join(packages)} ...", end=" ", flush=True)
     started = clock.now()

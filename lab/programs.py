@@ -92,6 +92,7 @@ _KWOK = "sigs.k8s.io/kwok"
 _VERSITYGW = "github.com/versity/versitygw"
 _JOBSET = "sigs.k8s.io/jobset"
 _FAKEGCS = "github.com/fsouza/fake-gcs-server"
+_EC2_METADATA = "github.com/aws/amazon-ec2-metadata-mock"
 
 # In this order: the first is by far the longest and what it compiles serves the next five.
 PROGRAMS = (
@@ -113,4 +114,10 @@ PROGRAMS = (
 OTHERS = (
     Program("jobset", "jobset", _JOBSET, _JOBSET),
     Program("fake-gcs-server", "fake-gcs-server", _FAKEGCS, _FAKEGCS),
+    Program(
+        "ec2-metadata-mock",
+        "amazon-ec2-metadata-mock",
+        _EC2_METADATA,
+        f"{_EC2_METADATA}/cmd/ec2-metadata-mock",
+    ),
 )

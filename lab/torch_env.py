@@ -1,8 +1,10 @@
 """A torch environment for CPython 3.11, installed once under /opt and mounted read-only into pods.
 
 PyPI's torch for Linux is the CUDA build and does not import without its CUDA libraries, so the whole set
-comes: about 5.4 GB on disk, two minutes on a good line. Every version is pinned, dependencies included, and
-nothing is resolved at install time. `python -m lab.torch_env` installs what is missing and prints the path.
+comes: about 5.4 GB on disk, two minutes on a good line. The frameworks on top of it (Hugging Face, Lightning,
+torchdata) are a second layer, to come after it on PYTHONPATH. Every version is pinned, dependencies included,
+and nothing is resolved at install time. `python -m lab.torch_env` installs what is missing and prints the
+paths.
 """
 
 import fcntl
@@ -14,6 +16,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from lab import clock
@@ -21,7 +24,6 @@ from lab.errors import LabError
 
 ROOT = Path("/opt/spottrain")
 PYTHON_VERSION = "3.11"
-FREE_GIB_NEEDED = 10
 # The images are Debian 12, whose C library is 2.36.
 NEWEST_GLIBC_MINOR = 36
 
@@ -66,26 +68,100 @@ PINS = (
 )
 
 
+# What `pip install transformers==5.23.0 accelerate==1.15.0 lightning==2.6.6 torchdata==0.11.0` adds to it.
+FRAMEWORK_PINS = (
+    "accelerate==1.15.0",
+    "aiohappyeyeballs==2.7.1",
+    "aiohttp==3.14.5",
+    "aiosignal==1.4.0",
+    "annotated-doc==0.0.7",
+    "annotated-types==0.8.0",
+    "anyio==4.16.0",
+    "attrs==26.1.0",
+    "certifi==2026.10.19.post1",
+    "charset-normalizer==3.5.3",
+    "click==8.5.1",
+    "frozenlist==1.8.0",
+    "h11==0.16.0",
+    "hf-xet==1.8.0",
+    "httpcore2==2.16.2",
+    "httpx2==2.16.2",
+    "huggingface_hub==2.4.0",
+    "idna==3.20",
+    "lightning==2.6.6",
+    "lightning-utilities==0.15.3",
+    "markdown-it-py==4.3.0",
+    "mdurl==0.1.2",
+    "multidict==7.2.1",
+    "packaging==26.4",
+    "propcache==0.5.4",
+    "psutil==7.2.2",
+    "pydantic==2.14.4",
+    "pydantic_core==2.50.5",
+    "Pygments==2.21.0",
+    "pytorch-lightning==2.6.6",
+    "PyYAML==6.0.4",
+    "regex==2026.11.19",
+    "requests==2.34.2",
+    "rich==15.0.0",
+    "safetensors==0.8.0",
+    "shellingham==1.5.4",
+    "tokenizers==0.23.3",
+    "torchdata==0.11.0",
+    "torchmetrics==1.9.0",
+    "tqdm==4.70.1",
+    "transformers==5.23.0",
+    "truststore==0.10.5",
+    "typer==0.29.2",
+    "typing-inspection==0.4.5",
+    "urllib3==2.8.0",
+    "yarl==1.25.1",
+)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Packages that are installed together: where below ROOT, and what they need on the disk."""
+
+    name: str
+    pins: tuple[str, ...]
+    size: str
+    free_gib: int
+
+    @property
+    def key(self) -> str:
+        """Changes with what is in it."""
+        text = "\n".join((PYTHON_VERSION, platform.machine(), *self.pins))
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    def stable_path(self, root: Path = ROOT) -> Path:
+        """The path for PYTHONPATH and hostPath volumes: a link to the environment of the current pins."""
+        return root / self.name
+
+    def ensure(self, root: Path = ROOT) -> Path:
+        """Install the layer unless it is there (safe from several processes); return `stable_path`."""
+        target = root / f"{self.name}-{self.key}"
+        if not target.is_dir():
+            root.mkdir(parents=True, exist_ok=True)
+            with _locked(root / f".{self.name}.lock"):
+                if not target.is_dir():
+                    _install(self, target)
+        _point(self.stable_path(root), target)
+        return self.stable_path(root)
+
+
+TORCH = Layer("torch", PINS, "5.4 GB", 10)
+FRAMEWORKS = Layer("frameworks", FRAMEWORK_PINS, "0.3 GB", 2)
+
+
 def stable_path(root: Path = ROOT) -> Path:
-    """The path for PYTHONPATH and hostPath volumes: a link to the environment of the current pins."""
-    return root / "torch"
+    """Where torch is found."""
+    return TORCH.stable_path(root)
 
 
 def ensure(root: Path = ROOT) -> Path:
-    """Install the environment unless it is there (safe from several processes); return `stable_path`."""
-    target = root / f"torch-{_key()}"
-    if not target.is_dir():
-        root.mkdir(parents=True, exist_ok=True)
-        with _locked(root / ".torch.lock"):
-            if not target.is_dir():
-                _install(target)
-    _point(stable_path(root), target)
-    return stable_path(root)
-
-
-def _key() -> str:
-    text = "\n".join((PYTHON_VERSION, platform.machine(), *PINS))
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    """Install torch unless it is there; where it is found."""
+    return TORCH.ensure(root)
 
 
 @contextmanager
@@ -95,27 +171,28 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _install(target: Path) -> None:
+def _install(layer: Layer, target: Path) -> None:
     free = shutil.disk_usage(target.parent).free / 2**30
-    if free < FREE_GIB_NEEDED:
+    if free < layer.free_gib:
         raise LabError(
-            f"{target.parent} has {free:.1f} GiB free, the torch environment needs {FREE_GIB_NEEDED}: "
+            f"{target.parent} has {free:.1f} GiB free, the {layer.name} environment needs {layer.free_gib}: "
             "free some space"
         )
     partial = target.with_name(target.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
-    _say(f"torch environment: installing {len(PINS)} packages (about 5.4 GB) into {target}")
+    packages = f"{len(layer.pins)} packages (about {layer.size})"
+    _say(f"{layer.name} environment: installing {packages} into {target}")
     started = clock.now()
     previous = os.umask(0o022)
     try:
-        _run(_pip_command(partial), started)
+        _run(layer, _pip_command(layer, partial), started)
     finally:
         os.umask(previous)
     partial.rename(target)
-    _say(f"torch environment: ready after {clock.now() - started:.0f} s")
+    _say(f"{layer.name} environment: ready after {clock.now() - started:.0f} s")
 
 
-def _pip_command(target: Path) -> list[str]:
+def _pip_command(layer: Layer, target: Path) -> list[str]:
     arch = platform.machine()
     platforms = [f"manylinux_2_{minor}_{arch}" for minor in range(17, NEWEST_GLIBC_MINOR + 1)]
     command = [
@@ -131,7 +208,7 @@ def _pip_command(target: Path) -> list[str]:
         "--only-binary=:all:",
     ]
     platforms.append(f"manylinux2014_{arch}")
-    return [*command, *(f"--platform={name}" for name in platforms), *PINS]
+    return [*command, *(f"--platform={name}" for name in platforms), *layer.pins]
 
 
 def _pip() -> list[str]:
@@ -154,14 +231,14 @@ def _is_target(python: str) -> bool:
     return shown.stdout.startswith(f"Python {PYTHON_VERSION}.")
 
 
-def _run(command: list[str], started: float) -> None:
+def _run(layer: Layer, command: list[str], started: float) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         lines: list[str] = []
         for line in process.stdout or ():
             lines.append(line)
             words = line.split()
             if words and words[0] in {"Collecting", "Installing"}:
-                _say(f"torch environment: {clock.now() - started:5.0f} s  {' '.join(words[:2])}")
+                _say(f"{layer.name} environment: {clock.now() - started:5.0f} s  {' '.join(words[:2])}")
     if process.returncode != 0:
         raise LabError(f"pip ended with {process.returncode}; its last lines:\n{''.join(lines[-15:])}")
 
@@ -179,13 +256,13 @@ def _say(line: str) -> None:
 
 
 def main() -> int:
-    """Install what is missing and print the path."""
+    """Install what is missing and print the paths."""
     try:
-        path = ensure()
+        paths = [layer.ensure() for layer in (TORCH, FRAMEWORKS)]
     except LabError as error:
         _say(f"error: {error}")
         return 1
-    print(path)
+    print(":".join(map(str, paths)))
     return 0
 
 

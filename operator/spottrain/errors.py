@@ -10,8 +10,10 @@ SpottrainError
 │   ├── NoSuchStep         the step asked for is not in the lineage
 │   ├── AllBroken          there are checkpoints, and every one is damaged
 │   ├── LineageBroken      the record of who resumed from what cannot be read
-│   └── NewerFormat        a later version of spottrain has written here, in a format that this one can't read
+│   ├── NewerFormat        a later version of spottrain has written here, in a format that this one can't read
+│   └── OtherWorld         it was saved by another number of ranks, each of which had something of its own
 ├── StaleAttempt           a newer attempt has taken over this URI; this process must write nothing more
+├── BatchError             an input or a result of a batch can't be taken, or inputs were left without one
 ├── NotReleased            the operator did not say within the time allowed that the last attempt has ended
 └── PeerLost               another rank is dead, or hangs
 """
@@ -65,8 +67,16 @@ class NewerFormat(CheckpointError):
     """A later version of spottrain has written here, in a format that this one can't read."""
 
 
+class OtherWorld(CheckpointError):
+    """It was saved by another number of ranks, each of which had something of its own."""
+
+
 class StaleAttempt(SpottrainError):
     """A newer attempt has taken over this URI; this process must write nothing more."""
+
+
+class BatchError(SpottrainError):
+    """An input or a result of a batch can't be taken, or inputs were left without one."""
 
 
 class NotReleased(SpottrainError):

@@ -88,6 +88,27 @@ URI_CHANGED = (
     "the other uri"
 )
 HOSTNAMES_CHANGED = "spec.workerHostnames can't be changed: delete the job and create it anew"
+NO_URI_FOR_DIRECTORY = (
+    "spec.checkpoint.directory needs spec.checkpoint.uri, where what the program writes is kept: set it, for "
+    "example to s3://bucket/prefix"
+)
+DIRECTORY_FORM = (
+    "spec.checkpoint.directory must be an absolute path without '.', '..', colons, spaces or a slash at its "
+    "end, for example /checkpoints"
+)
+DIRECTORY_INTERVAL = (
+    "spec.checkpoint.interval is only used by programs that use the library: with spec.checkpoint.directory "
+    "the program saves when it likes, so leave the interval out"
+)
+DIRECTORY_IN_URI = (
+    "spec.checkpoint.directory and spec.checkpoint.uri lie in each other: what is stored would be taken for "
+    "what the program writes, so choose two separate directories"
+)
+DIRECTORY_VOLUME = (
+    "spec.checkpoint.directory is each worker's own and starts empty, as what an earlier life left there "
+    "could be taken for the newest: mount an emptyDir or an ephemeral volume at that path (not read-only), "
+    "or none"
+)
 STEP_MISSING = "spec.checkpoint.restore is Step, so spec.checkpoint.step must say which one"
 STEP_UNUSED = (
     "spec.checkpoint.step is only used with restore Step: set spec.checkpoint.restore to Step, or leave"

@@ -11,10 +11,11 @@ import yaml
 
 from lab import errors
 from manifests import render
-from spottrain.api import clouds
+from spottrain.api import clouds, names
 
 EVERYTHING = (
     "--set=podMonitor.enabled=true",
+    "--set=workerMonitor.enabled=true",
     "--set=namespaces={team-a,team-b}",
     "--set=spotLabels.pool=cheap",
     "--set=onDemandLabels.pool=safe",
@@ -226,11 +227,31 @@ def test_a_digest_wins_over_the_tag() -> None:
     assert container["image"] == f"docker.io/spottrain/operator@{digest}"
 
 
+def test_the_operators_own_image_helps_beside_programs_unless_another_is_named() -> None:
+    (container,) = operator("--set=image.tag=v9")["containers"]
+    assert environment("--set=image.tag=v9")["SPOTTRAIN_HELPER_IMAGE"] == container["image"]
+    assert environment("--set=helperImage=me/helper:1")["SPOTTRAIN_HELPER_IMAGE"] == "me/helper:1"
+
+
 def test_metrics_are_offered_to_prometheus_on_the_services_port() -> None:
     (monitor,) = of_kind("ServiceMonitor", "--set=serviceMonitor.enabled=true")
     (service,) = of_kind("Service")
     assert service["metadata"]["labels"].items() >= monitor["spec"]["selector"]["matchLabels"].items()
     assert monitor["spec"]["endpoints"][0]["port"] == service["spec"]["ports"][0]["name"]
+
+
+def test_the_jobs_own_metrics_are_found_by_the_port_that_their_worker_declares() -> None:
+    (monitor,) = of_kind("PodMonitor", "--set=workerMonitor.enabled=true")
+    assert monitor["spec"]["namespaceSelector"] == {"any": True}
+    assert monitor["spec"]["selector"] == {
+        "matchExpressions": [{"key": names.LABEL_JOB, "operator": "Exists"}]
+    }
+    (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
+    assert (endpoint["port"], endpoint["path"]) == (names.PROGRESS_PORT_NAME, "/metrics")
+    both = of_kind("PodMonitor", "--set=workerMonitor.enabled=true", "--set=podMonitor.enabled=true")
+    assert [one["metadata"]["name"] for one in both] == ["spottrain", "spottrain-workers"]
+    (narrow,) = of_kind("PodMonitor", "--set=workerMonitor.enabled=true", "--set=namespaces={team-a}")
+    assert narrow["spec"]["namespaceSelector"] == {"matchNames": ["team-a"]}
 
 
 def test_d8_no_object_is_too_big_for_client_side_apply() -> None:

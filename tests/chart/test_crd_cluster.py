@@ -72,6 +72,18 @@ def on_volume(
     return job(checkpoint={"uri": uri}, pod={"containers": [container], "volumes": [{"name": "v", **source}]})
 
 
+def watched(directory: str, document: dict[str, Any] | None = None, **checkpoint: Any) -> dict[str, Any]:
+    """A job whose program writes checkpoints of its own there."""
+    document = copy.deepcopy(document or job())
+    document["spec"]["checkpoint"] |= {"directory": directory, **checkpoint}
+    return document
+
+
+def in_itself(path: str, *, directory: str) -> dict[str, Any]:
+    """The store is a path of a shared volume, and so is what is stored."""
+    return watched(directory, on_volume(f"file://{path}", "/data", PVC))
+
+
 def refusals(server: api.Api, document: dict[str, Any]) -> list[tuple[str, str]]:
     """(field, sentence) of each cause that the server names for refusing to create it."""
     answer = server.call("POST", JOBS + DRY, document)
@@ -182,6 +194,43 @@ REFUSED: cabc.Mapping[str, tuple[dict[str, Any], str, str]] = {
         "spec.checkpoint.step",
         sentences.STEP_UNUSED,
     ),
+    "directory without a uri": (
+        job(mode="Independent", checkpoint={"directory": "/ck"}),
+        "spec.checkpoint.uri",
+        sentences.NO_URI_FOR_DIRECTORY,
+    ),
+    "relative directory": (watched("checkpoints"), "spec.checkpoint.directory", sentences.DIRECTORY_FORM),
+    "directory with a slash at its end": (
+        watched("/ck/"),
+        "spec.checkpoint.directory",
+        sentences.DIRECTORY_FORM,
+    ),
+    "directory with dots": (watched("/ck/../x"), "spec.checkpoint.directory", sentences.DIRECTORY_FORM),
+    "directory and interval": (
+        watched("/ck", interval="5m"),
+        "spec.checkpoint.interval",
+        sentences.DIRECTORY_INTERVAL,
+    ),
+    "directory around the uri": (
+        in_itself("/data/ck", directory="/data/ck"),
+        "spec.checkpoint.directory",
+        sentences.DIRECTORY_IN_URI,
+    ),
+    "directory below the uri": (
+        in_itself("/data/ck", directory="/data/ck/own"),
+        "spec.checkpoint.directory",
+        sentences.DIRECTORY_IN_URI,
+    ),
+    "directory on a shared volume": (
+        watched("/ck", on_volume("s3://ck/tr", "/ck", PVC)),
+        "spec.checkpoint.directory",
+        sentences.DIRECTORY_VOLUME,
+    ),
+    "directory on a read-only volume": (
+        watched("/ck", on_volume("s3://ck/tr", "/ck", {"emptyDir": {}}, read_only=True)),
+        "spec.checkpoint.directory",
+        sentences.DIRECTORY_VOLUME,
+    ),
     "window without a unit": (job(spot={"window": "90"}), "spec.spot.window", sentences.DURATION),
     "grace in words": (job(spot={"gracePeriod": "2 minutes"}), "spec.spot.gracePeriod", sentences.DURATION),
     "ttl in an unknown unit": (job(ttlAfterFinished="1w"), "spec.ttlAfterFinished", sentences.DURATION),
@@ -255,6 +304,11 @@ def test_a_mode_of_a_later_version_is_refused_with_the_choices(server: api.Api) 
         shards(workers=51, spot={"onDemandFloor": 50}, maxFailuresPerIndex=0, maxFailedIndexes=0),
         job(mode="Independent", checkpoint={"keep": 5}),
         on_volume("file:///data/ck", "/data", PVC),
+        watched("/checkpoints"),
+        watched("/ck", job(mode="Independent", workers=10000)),
+        watched("/data/own", on_volume("file:///data/ck", "/data", PVC)),
+        watched("/ck", on_volume("s3://ck/tr", "/ck/", {"emptyDir": {"sizeLimit": "1Ti"}})),
+        watched("/ck", on_volume("s3://ck/tr", "/ck", {"ephemeral": {"volumeClaimTemplate": {}}})),
         on_volume("file:///data", "/data/", PVC),
         on_volume("file:///data/ck", "/data", {"hostPath": {"path": "/mnt/shared"}}, read_only=False),
     ],
@@ -450,9 +504,10 @@ def test_explain_leaves_no_field_without_words(lab: cluster.Lab, server: api.Api
     assert [gap for gap in ("<empty>", "<no description>") if gap in said] == []
 
 
-@pytest.mark.parametrize(
-    "sample", sorted((render.ROOT / "manifests/samples").glob("*.yaml")), ids=lambda p: p.stem
-)
+SAMPLES = sorted([*render.ROOT.glob("manifests/samples/*.yaml"), *render.ROOT.glob("examples/*/job.yaml")])
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_every_sample_is_accepted_as_it_stands(server: api.Api, sample: Any) -> None:
     for document in yaml.safe_load_all(sample.read_text()):
         answer = server.call("POST", JOBS + DRY, document)

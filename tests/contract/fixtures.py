@@ -5,13 +5,20 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.contract import azurite, faults, gateway, google, services
+from tests.contract import amazon, azurite, faults, gateway, google, services
 
 
 @pytest.fixture(scope="session")
 def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[gateway.Gateway]:
     """A versitygw for the whole test run; each test makes its own bucket."""
     with gateway.serve(tmp_path_factory.mktemp("s3")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def moto_server() -> Iterator[gateway.Server]:
+    """A moto for the whole test run; each test makes its own bucket, or queue."""
+    with amazon.serve() as running:
         yield running
 
 
@@ -29,7 +36,7 @@ def azure_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture(params=["s3", "gcs", "azure"])
+@pytest.fixture(params=["s3", "moto", "gcs", "azure"])
 def service(request: pytest.FixtureRequest) -> services.Service:
     """Each of the object stores."""
     return service_of(request, request.param)
@@ -39,6 +46,8 @@ def service_of(request: pytest.FixtureRequest, name: str) -> services.Service:
     """An object store by its name."""
     if name == "s3":
         return services.Amazon(request.getfixturevalue("s3_server"))
+    if name == "moto":
+        return services.Amazon(request.getfixturevalue("moto_server"))
     if name == "gcs":
         return services.Google(request.getfixturevalue("gcs_server"))
     return services.Azure(request.getfixturevalue("azure_server"))

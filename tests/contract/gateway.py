@@ -18,11 +18,10 @@ QUICK = Limits(connect=2.0, read=5.0, tries=2)
 
 
 @dataclass(frozen=True)
-class Gateway:
-    """A running server: its address, and the folder whose subfolders are the buckets."""
+class Server:
+    """A running server that speaks S3."""
 
     endpoint: str
-    folder: Path
 
     def client(self) -> Any:
         return boto3.session.Session().client(
@@ -35,6 +34,13 @@ class Gateway:
 
     def make_bucket(self, name: str) -> None:
         self.client().create_bucket(Bucket=name)
+
+
+@dataclass(frozen=True)
+class Gateway(Server):
+    """With the folder whose subfolders are the buckets."""
+
+    folder: Path
 
 
 def free_port() -> int:

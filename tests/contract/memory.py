@@ -1,5 +1,6 @@
 """A store in memory: as small as a store can be, and held to the same contract as the real ones."""
 
+import hashlib
 import threading
 from collections.abc import Iterable
 from pathlib import Path
@@ -26,11 +27,12 @@ class MemoryStore:
         with self._lock:
             return self._objects.get(key)
 
-    def get_file(self, key: str, target: Path) -> bool:
+    def get_file(self, key: str, target: Path) -> str | None:
         data = self.get(key)
-        if data is not None:
-            target.write_bytes(data)
-        return data is not None
+        if data is None:
+            return None
+        target.write_bytes(data)
+        return hashlib.sha256(data).hexdigest()
 
     def head(self, key: str) -> int | None:
         data = self.get(key)

@@ -43,7 +43,7 @@ def _fresh_name() -> str:
 
 @dataclass(frozen=True)
 class Amazon:
-    server: gateway.Gateway
+    server: gateway.Server
     scheme: str = "s3"
     word: str = "bucket"
 

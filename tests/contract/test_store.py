@@ -1,5 +1,6 @@
 """What every store must do, on each of them."""
 
+import hashlib
 import os
 import threading
 from collections.abc import Callable
@@ -10,17 +11,21 @@ import pytest
 
 from spottrain import errors
 from spottrain.checkpoint import files
-from spottrain.checkpoint.store import Entry, Put, Store, create_once
+from spottrain.checkpoint.store import Below, Entry, Put, Store, create_once
 from tests.contract import fixtures
 from tests.contract.memory import MemoryStore
 
 
-@pytest.fixture(params=["memory", "files", "s3", "gcs", "azure"])
+@pytest.fixture(params=["memory", "files", "below", "s3", "moto", "gcs", "azure"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     if request.param == "memory":
         return MemoryStore()
     if request.param == "files":
         return files.FilesStore(tmp_path / "run")
+    if request.param == "below":
+        whole = MemoryStore()
+        put(whole, "batches/00070/steps/1", b"another's")
+        return Below(whole, "batches/0007/")
     service = fixtures.service_of(request, request.param)
     return service.open(service.make_place(), "team/run")
 
@@ -37,14 +42,14 @@ def test_an_empty_store_lists_nothing(store: Store):
 def test_what_is_not_there_is_none(store: Store, tmp_path: Path):
     assert store.get("a/b") is None
     assert store.head("a/b") is None
-    assert store.get_file("a/b", tmp_path / "got") is False
+    assert store.get_file("a/b", tmp_path / "got") is None
 
 
 def test_a_file_comes_back_as_it_went(store: Store, tmp_path: Path):
     data = os.urandom(3_000_000)
     (tmp_path / "sent").write_bytes(data)
     store.put_file("steps/1/model.pt", tmp_path / "sent")
-    assert store.get_file("steps/1/model.pt", tmp_path / "got") is True
+    assert store.get_file("steps/1/model.pt", tmp_path / "got") == hashlib.sha256(data).hexdigest()
     assert (tmp_path / "got").read_bytes() == data
     assert store.head("steps/1/model.pt") == len(data)
 
@@ -55,7 +60,7 @@ def test_a_file_of_many_parts_comes_back_as_it_went(store: Store, tmp_path: Path
     (tmp_path / "sent").write_bytes(data)
     store.put_file("steps/1/model.pt", tmp_path / "sent")
     assert store.head("steps/1/model.pt") == len(data)
-    assert store.get_file("steps/1/model.pt", tmp_path / "got") is True
+    assert store.get_file("steps/1/model.pt", tmp_path / "got") == hashlib.sha256(data).hexdigest()
     assert (tmp_path / "got").read_bytes() == data
 
 
@@ -64,7 +69,7 @@ def test_an_empty_file_comes_back_empty(store: Store, tmp_path: Path):
     store.put_file("a", tmp_path / "sent")
     assert store.get("a") == b""
     assert store.head("a") == 0
-    assert store.get_file("a", tmp_path / "got") is True
+    assert store.get_file("a", tmp_path / "got") == hashlib.sha256().hexdigest()
     assert (tmp_path / "got").read_bytes() == b""
 
 
@@ -114,7 +119,9 @@ def test_a_key_can_be_used_again_after_its_folder_emptied(store: Store):
     assert store.get("steps/1/a") == b"y"
 
 
-def test_of_sixteen_writers_at_once_one_wins(store: Store):
+def test_of_sixteen_writers_at_once_one_wins(store: Store, request: pytest.FixtureRequest):
+    if request.node.callspec.params["store"] == "moto":
+        pytest.skip("moto looks whether the key is there and then writes: of writers at once several may win")
     for game in range(5):
         start = threading.Barrier(16)
 

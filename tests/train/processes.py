@@ -62,6 +62,11 @@ class Program:
             time.sleep(0.02)
         return found
 
+    def pause(self, seconds: float) -> None:
+        """Let it run on for a while."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
+
     def send(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
 
@@ -73,9 +78,10 @@ class Program:
             raise AssertionError(f"it did not end in {seconds} s:\n{self.output}") from None
 
     def end(self) -> None:
-        """Whatever is left of it and its children."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGKILL)
+        """Whatever is left of it and its children, of which torchrun puts each into a group of its own."""
+        for group in (*(children(self.pid) if self._process.poll() is None else ()), self.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGKILL)
         self._process.wait(10)
         if self._process.stdin:
             self._process.stdin.close()
@@ -84,13 +90,18 @@ class Program:
         return [int(number) for number in re.findall(r"^step (\d+)", self.output, re.MULTILINE)]
 
 
+def children(pid: int) -> list[int]:
+    """The processes that this one has started, oldest first: of torchrun, the ranks."""
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
 class Bench:
     """Starts programs with a common environment and ends them with the test."""
 
-    def __init__(self, folder: Path, extra_path: Path | None = None) -> None:
+    def __init__(self, folder: Path, *extra_paths: Path) -> None:
         self.folder = folder
         self._started: list[Program] = []
-        path = [str(ROOT / "operator"), *([str(extra_path)] if extra_path else [])]
+        path = [str(ROOT / "operator"), *map(str, extra_paths)]
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         self.env = {
             **kept,
@@ -122,12 +133,24 @@ class Bench:
 
 
 @contextmanager
-def bench(folder: Path, extra_path: Path | None = None) -> Iterator[Bench]:
-    made = Bench(folder, extra_path)
+def bench(folder: Path, *extra_paths: Path) -> Iterator[Bench]:
+    made = Bench(folder, *extra_paths)
     try:
         yield made
     finally:
         made.end()
+
+
+def wait_until_handled(program: Program) -> None:
+    """Until the process catches SIGTERM, by its own /proc entry."""
+    deadline = time.monotonic() + 20
+    bit = 1 << (signal.SIGTERM - 1)
+    while time.monotonic() < deadline:
+        caught = re.search(r"SigCgt:\s+(\w+)", Path(f"/proc/{program.pid}/status").read_text())
+        if caught and int(caught[1], 16) & bit:
+            return
+        time.sleep(0.02)
+    raise AssertionError(program.output)
 
 
 def commits(folder: Path) -> list[manifest.Commit]:

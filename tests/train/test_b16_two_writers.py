@@ -12,28 +12,19 @@ from spottrain.checkpoint import claim, files, lineage, s3, view
 from spottrain.checkpoint.store import Put, Store
 from tests.contract import faults, gateway
 from tests.train import processes
+from tests.train.conftest import Shelf
 from tests.unit.checkpoint import lives
 
 
-@pytest.fixture(params=["files", "s3"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Store, dict[str, object]]:
-    """A store, and the environment that leads to it."""
-    if request.param == "files":
-        folder = tmp_path / "ck"
-        return files.FilesStore(folder), {"SPOTTRAIN_CHECKPOINT_URI": folder.as_uri()}
-    server: gateway.Gateway = request.getfixturevalue("s3_server")
-    bucket = request.getfixturevalue("bucket")
-    env = {"SPOTTRAIN_CHECKPOINT_URI": f"s3://{bucket}/tr", "SPOTTRAIN_CHECKPOINT_ENDPOINT": server.endpoint}
-    return s3.S3Store(bucket, "tr", endpoint=server.endpoint), dict(env)
-
-
-def writer(bench: processes.Bench, attempt: int, env: dict[str, object]) -> processes.Program:
-    told = {"SPOTTRAIN_JOB": "tr", "SPOTTRAIN_JOB_UID": "u", "SPOTTRAIN_ATTEMPT": attempt}
+def writer(
+    bench: processes.Bench, attempt: int, env: dict[str, object], job_uid: str = ""
+) -> processes.Program:
+    told = {"SPOTTRAIN_JOB": "tr", "SPOTTRAIN_JOB_UID": job_uid or "u", "SPOTTRAIN_ATTEMPT": attempt}
     log = bench.folder / f"termination-{attempt}"
     log.touch()
     program = bench.start(
         "writer.py",
-        SPOTTRAIN_ATTEMPT_ID=f"{attempt:04x}",
+        SPOTTRAIN_ATTEMPT_ID=f"{job_uid}{attempt:04x}",
         SPOTTRAIN_TERMINATION_LOG=log,
         SPOTTRAIN_CHECKPOINT_KEEP=1,
         **told,
@@ -59,10 +50,8 @@ def restored(store: Store) -> int | None:
     return trail[0].step if trail else None
 
 
-def test_b16_the_older_writer_commits_nothing_and_removes_nothing(
-    bench: processes.Bench, place: tuple[Store, dict[str, object]]
-):
-    store, env = place
+def test_b16_the_older_writer_commits_nothing_and_removes_nothing(bench: processes.Bench, shelf: Shelf):
+    store, env = shelf.store, shelf.env
     old = writer(bench, 1, env)
     save(old, 100)
     new = writer(bench, 2, env)
@@ -187,6 +176,60 @@ def test_a_commit_whose_answer_is_lost_is_a_commit(
     assert next(lost, None) is None
     assert program.output.count("event=saved") == 1
     assert committed(s3.S3Store(bucket, "tr", endpoint=s3_server.endpoint)) == [(7, "0001")]
+
+
+def test_b16_two_clusters_on_one_uri_take_turns_and_never_mix(bench: processes.Bench, shelf: Shelf):
+    """Each has an operator of its own and both call their first attempt 1: whoever claims last goes on."""
+    store, env = shelf.store, shelf.env
+    east = writer(bench, 1, env, "east")
+    save(east, 100)
+    west = writer(bench, 1, env, "west")
+    assert west.wait_for(r"resume (\d+)")[1] == "101"
+    save(west, 110)
+    east.say("save 120")
+    east.no_more_input()
+    assert east.wait() not in {0, 75}
+    assert "west0001) has taken over with claim 2; east0001 is stale" in east.output
+
+    again = writer(bench, 2, env, "east")
+    assert again.wait_for(r"resume (\d+)")[1] == "111"
+    save(again, 130)
+    west.say("save 140")
+    west.no_more_input()
+    assert west.wait() not in {0, 75}
+    again.no_more_input()
+    assert again.wait() == 0
+    assert committed(store) == [(100, "east0001"), (110, "west0001"), (130, "east0002")]
+    assert restored(store) == 130
+
+
+def test_a_job_deleted_and_applied_again_goes_on_though_it_begins_at_attempt_one(
+    bench: processes.Bench, shelf: Shelf
+):
+    first = writer(bench, 7, shelf.env, "old")
+    save(first, 100)
+    first.send(signal.SIGKILL)
+    again = writer(bench, 1, shelf.env, "new")
+    assert again.wait_for(r"resume (\d+)")[1] == "101"
+    save(again, 110)
+    again.no_more_input()
+    assert again.wait() == 0
+    assert restored(shelf.store) == 110
+
+
+def test_a_claim_whose_answer_is_lost_is_a_claim(
+    bench: processes.Bench, proxy: faults.Proxy, s3_server: gateway.Gateway, bucket: str
+):
+    """The retry meets a 412 that is our own success: it is not taken for another's, and not made twice."""
+    lost = iter([faults.LoseAnswer()])
+    proxy.rule = lambda request: next(lost, None) if request.is_put_of(r"/lineage/") else None
+    uri = {"SPOTTRAIN_CHECKPOINT_URI": f"s3://{bucket}/tr", "SPOTTRAIN_CHECKPOINT_ENDPOINT": proxy.endpoint}
+    program = writer(bench, 1, dict(uri))
+    assert next(lost, None) is None
+    save(program, 7)
+    program.no_more_input()
+    assert program.wait() == 0
+    assert lineage.Records(s3.S3Store(bucket, "tr", endpoint=s3_server.endpoint)).numbers() == [1]
 
 
 def wait_until(probe) -> None:  # noqa: ANN001

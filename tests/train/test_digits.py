@@ -33,10 +33,6 @@ def final_loss(program: processes.Program) -> str:
     return program.wait_for(r"final_loss=(\S+)", seconds=1)[1]
 
 
-def children(pid: int) -> list[int]:
-    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
 def test_a_run_that_is_stopped_and_killed_ends_like_one_that_was_not(
     torch_bench: processes.Bench, tmp_path: Path
 ):
@@ -55,7 +51,7 @@ def test_a_run_that_is_stopped_and_killed_ends_like_one_that_was_not(
     killed = torchrun(torch_bench, store)
     killed.wait_for(rf"event=restored step={at} ")
     killed.wait_for(rf"event=saved step=(?!{at} )\d+ ")
-    os.kill(children(killed.pid)[1], signal.SIGKILL)
+    os.kill(processes.children(killed.pid)[1], signal.SIGKILL)
     assert killed.wait(120) != 0
     assert "final_loss" not in killed.output
     newest = processes.commits(store)[-1].step
@@ -64,6 +60,20 @@ def test_a_run_that_is_stopped_and_killed_ends_like_one_that_was_not(
     assert last.wait(120) == 0
     assert f"event=restored step={newest} " in last.output
     assert final_loss(last) == final_loss(unbroken)
+
+
+def test_workers_that_torchrun_restarts_go_on_from_what_their_own_attempt_has_committed(
+    torch_bench: processes.Bench, tmp_path: Path
+):
+    store = tmp_path / "ck"
+    program = torchrun(torch_bench, store, PET_MAX_RESTARTS=1, SPOTTRAIN_ATTEMPT_ID="0a")
+    program.wait_for(r"event=saved step=(\d+) ")
+    os.kill(processes.children(program.pid)[1], signal.SIGKILL)
+    resumed = int(program.wait_for(r"event=restored step=(\d+) ", seconds=60)[1])
+    assert f"event=saved step={resumed} " in program.output
+    assert program.wait(120) == 0
+    assert processes.claims(store) == [1]
+    assert "final_loss=" in program.output
 
 
 def test_at_most_six_lines_are_ours():

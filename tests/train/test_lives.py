@@ -1,7 +1,6 @@
-"""One process through stops and kills: B1, B11 and what surrounds them."""
+"""One process through stops and kills."""
 
 import json
-import re
 import signal
 import socket
 import sys
@@ -9,7 +8,7 @@ import time
 import urllib.request
 from pathlib import Path
 
-import pytest
+from prometheus_client import parser
 
 from tests.contract import gateway
 from tests.train import processes
@@ -21,23 +20,6 @@ def here(tmp_path: Path, **env: object) -> dict[str, object]:
         "SPOTTRAIN_CHECKPOINT_INTERVAL": 3600,
         **env,
     }
-
-
-def test_b1_a_stop_saves_the_current_step_and_nobody_takes_it_for_done(
-    bench: processes.Bench, tmp_path: Path
-):
-    program = bench.start("counter.py", 1000, **here(tmp_path))
-    program.wait_for("^step 5$|\nstep 5\n")
-    program.send(signal.SIGTERM)
-    assert program.wait(10) == 75
-    assert "done" not in program.output
-    last = program.steps()[-1]
-    assert [commit.step for commit in processes.commits(tmp_path / "ck")] == [last]
-
-    again = bench.start("counter.py", last + 3, **here(tmp_path))
-    assert again.wait() == 0
-    assert f"resume {last + 1} count {last + 1}" in again.output
-    assert f"done count {last + 3}" in again.output
 
 
 def test_indexes_that_run_the_same_program_each_go_on_from_their_own_checkpoints(
@@ -70,74 +52,15 @@ def test_indexes_that_run_the_same_program_each_go_on_from_their_own_checkpoints
         assert f"resume {last[index] + 1} count {last[index] + 1}" in again.output
 
 
-@pytest.mark.parametrize("after", [0.1, 0.3, 0.5])
-def test_b1_an_early_stop_ends_it_before_any_step(bench: processes.Bench, tmp_path: Path, after: float):
-    program = bench.start("counter.py", 1000, **here(tmp_path, STEP_SECONDS=1))
-    time.sleep(after)
-    program.send(signal.SIGTERM)
-    assert program.wait(10) in {75, -signal.SIGTERM}
-    assert len(program.steps()) <= 1 if "first step" in program.output else program.steps() == []
-
-
-def test_b1_a_stop_while_waiting_for_the_release_claims_nothing(bench: processes.Bench, tmp_path: Path):
-    (tmp_path / "annotations").write_text('spottrain.dev/go="ffff"\n')
-    env = here(tmp_path, SPOTTRAIN_GO_FILE=tmp_path / "annotations", SPOTTRAIN_ATTEMPT_ID="0a")
-    program = bench.start("counter.py", 1000, **env)
-    wait_until_handled(program)
-    program.send(signal.SIGTERM)
-    assert program.wait(10) == 75
-    assert program.steps() == []
-    assert not (tmp_path / "ck" / "lineage").exists()
-
-
-def wait_until_handled(program: processes.Program) -> None:
-    """Until the process catches SIGTERM, by its own /proc entry."""
-    deadline = time.monotonic() + 20
-    bit = 1 << (signal.SIGTERM - 1)
-    while time.monotonic() < deadline:
-        caught = re.search(r"SigCgt:\s+(\w+)", Path(f"/proc/{program.pid}/status").read_text())
-        if caught and int(caught[1], 16) & bit:
-            return
-        time.sleep(0.02)
-    raise AssertionError(program.output)
-
-
 def test_the_release_starts_it(bench: processes.Bench, tmp_path: Path):
     go = tmp_path / "annotations"
     program = bench.start("counter.py", 2, **here(tmp_path, SPOTTRAIN_GO_FILE=go, SPOTTRAIN_ATTEMPT_ID="0a"))
-    wait_until_handled(program)
+    processes.wait_until_handled(program)
     time.sleep(0.3)
     assert program.steps() == []
     go.write_text('a="b"\nspottrain.dev/go="0a"\n')
     assert program.wait() == 0
     assert program.steps() == [0, 1]
-
-
-def test_b11_interrupted_again_before_the_next_save(
-    bench: processes.Bench, s3_server: gateway.Gateway, bucket: str
-):
-    env = {
-        "SPOTTRAIN_CHECKPOINT_URI": f"s3://{bucket}/tr",
-        "SPOTTRAIN_CHECKPOINT_ENDPOINT": s3_server.endpoint,
-        "SPOTTRAIN_CHECKPOINT_INTERVAL": 3600,
-    }
-    first = bench.start("counter.py", 10_000, STEP_SECONDS=0.005, **env)
-    first.wait_for("\nstep 100\n")
-    first.send(signal.SIGTERM)
-    assert first.wait() == 75
-    resumed = []
-    for _ in range(5):
-        again = bench.start("counter.py", 10_000, **env)
-        resumed.append(int(again.wait_for(r"resume (\d+) count")[1]))
-        again.wait_for(r"\nstep \d+\n")
-        again.send(signal.SIGKILL)
-        again.wait()
-    saved = first.steps()[-1]
-    assert resumed == [saved + 1] * 5
-    keys = s3_server.client().list_objects_v2(Bucket=bucket)["Contents"]
-    names = [item["Key"] for item in keys]
-    assert sum("/lineage/" in name for name in names) == 6
-    assert len({name.split("/")[2] for name in names if "/steps/" in name}) == 1
 
 
 def test_a_restart_within_an_attempt_goes_on_from_its_own_commits(bench: processes.Bench, tmp_path: Path):
@@ -240,13 +163,13 @@ def test_damaged_bytes_are_skipped_with_a_word_and_the_next_best_is_taken(
     """Same size, other bytes: only the checksum tells."""
     env = here(tmp_path, SPOTTRAIN_CHECKPOINT_INTERVAL=0)
     assert bench.start("counter.py", 3, **env).wait() == 0
-    newest = processes.commits(tmp_path / "ck")[-1]
+    before, newest = processes.commits(tmp_path / "ck")[-2:]
     file = tmp_path / "ck" / newest.directory.key("count.json")
     file.write_text("7")
     again = bench.start("counter.py", 3, **env)
     assert again.wait() == 0
     assert f"skipping checkpoint {newest.directory.name}: count.json has another checksum" in again.output
-    assert "resume 2 count 2" in again.output
+    assert f"resume {before.step + 1} count {before.step + 1}" in again.output
 
 
 def test_a_gang_without_torch_distributed_is_told_what_to_call(bench: processes.Bench, tmp_path: Path):
@@ -267,3 +190,26 @@ def test_a_session_tells_its_step_where_it_is_asked_to_and_no_longer(bench: proc
     assert (said["attemptID"], said["step"] >= 2) == ("0a", True)
     program.send(signal.SIGTERM)
     assert program.wait() == 75
+
+
+def test_prometheus_reads_how_a_run_fares(bench: processes.Bench, tmp_path: Path):
+    """The newest checkpoint has another size, and the one before other bytes."""
+    env = here(tmp_path, SPOTTRAIN_CHECKPOINT_INTERVAL=0, SPOTTRAIN_CHECKPOINT_KEEP=9)
+    assert bench.start("counter.py", 5, STEP_SECONDS=0.3, **env).wait() == 0
+    before, *damaged = processes.commits(tmp_path / "ck")[-3:]
+    for commit, text in zip(damaged, ("0", "77"), strict=True):
+        (tmp_path / "ck" / commit.directory.key("count.json")).write_text(text)
+    port = gateway.free_port()
+    program = bench.start("counter.py", 1000, **{**env, "SPOTTRAIN_PROGRESS_PORT": port})
+    saved = int(program.wait_for(r"event=saved step=(\d+)")[1])
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+        families = list(parser.text_string_to_metric_families(answer.read().decode()))
+    told = {sample.name: sample.value for one in families for sample in one.samples}
+    assert told["spottrain_run_resumed_from_step"] == before.step
+    assert told["spottrain_run_checkpoints_skipped_total"] == 2
+    assert told["spottrain_run_step"] >= saved
+    assert told["spottrain_run_step"] - told["spottrain_run_steps_total"] - before.step in {0, 1}
+    assert 0 < told["spottrain_run_restore_seconds"] < 10
+    assert told["spottrain_run_checkpoint_step"] >= before.step
+    assert 0 <= time.time() - told["spottrain_run_checkpoint_timestamp_seconds"] < 60
+    assert told["spottrain_run_grace_seconds"] == 30

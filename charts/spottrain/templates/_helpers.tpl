@@ -22,14 +22,29 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: operator
 {{- end -}}
 
-{{- define "spottrain.labels" -}}
+{{- define "spottrain.releaseLabels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
-{{ include "spottrain.selectorLabels" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- with .Values.commonLabels }}
 {{ toYaml . }}
 {{- end }}
+{{- end -}}
+
+{{- define "spottrain.labels" -}}
+{{ include "spottrain.selectorLabels" . }}
+{{ include "spottrain.releaseLabels" . }}
+{{- end -}}
+
+{{- define "spottrain.agentSelectorLabels" -}}
+app.kubernetes.io/name: {{ include "spottrain.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: agent
+{{- end -}}
+
+{{- define "spottrain.agentLabels" -}}
+{{ include "spottrain.agentSelectorLabels" . }}
+{{ include "spottrain.releaseLabels" . }}
 {{- end -}}
 
 {{- define "spottrain.image" -}}
@@ -82,6 +97,16 @@ label. A test keeps this list equal to the operator's own (spottrain.api.clouds)
 - key: {{ $key | quote }}
   operator: NotIn
   values: [{{ $value | quote }}]
+{{- end }}
+{{- end -}}
+
+{{/* Terms of which a spot node meets at least one: the operator's off-spot list, turned round */}}
+{{- define "spottrain.onSpot" -}}
+{{- range fromYamlArray (include "spottrain.offSpot" .) }}
+- matchExpressions:
+    - key: {{ .key | quote }}
+      operator: In
+      values: {{ toJson .values }}
 {{- end }}
 {{- end -}}
 

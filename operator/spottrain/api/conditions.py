@@ -8,6 +8,7 @@ ACCEPTED: Final = "Accepted"
 RUNNING: Final = "Running"
 FLOOR_MET: Final = "FloorMet"
 GRACE_SUFFICIENT: Final = "GraceSufficient"
+CHECKPOINTS_STORED: Final = "CheckpointsStored"
 SUSPENDED: Final = "Suspended"
 COMPLETE: Final = "Complete"
 FAILED: Final = "Failed"
@@ -42,6 +43,10 @@ FLOOR_UNMET: Final = "FloorUnmet"
 # GraceSufficient
 SAVE_FITS: Final = "SaveFits"
 SAVE_TOO_SLOW: Final = "SaveTooSlow"
+
+# CheckpointsStored
+STORED: Final = "Stored"
+NOT_STORED: Final = "NotStored"
 
 # Suspended
 BY_SPEC: Final = "SuspendedBySpec"

@@ -12,6 +12,7 @@ PLURAL = "spottrainingjobs"
 API_VERSION = f"{GROUP}/{VERSION}"
 MANAGED_BY = f"{GROUP}/operator"
 FIELD_MANAGER = "spottrain-operator"
+AGENT = "spottrain-agent"
 
 LABEL_JOB = f"{GROUP}/job"
 LABEL_INDEX = f"{GROUP}/index"
@@ -24,6 +25,8 @@ ANNOTATION_GO = f"{GROUP}/go"
 """On a worker: the attempt ID once every worker of the attempt before has ended; restore waits for it."""
 ANNOTATION_RECLAIM = f"{GROUP}/reclaim"
 """On a Node: JSON with `cause`, `deadline` (RFC 3339) and `event`; the cloud is about to take the node."""
+TAINT_RECLAIM = f"{GROUP}/reclaim"
+"""On a Node under notice, with effect NoSchedule; the value is the cause."""
 ANNOTATION_TEMPLATE_HASH = f"{GROUP}/template-hash"
 """On our Job: digest of what in it can't be changed later, so that an edit of the template is seen."""
 
@@ -41,7 +44,13 @@ PODINFO_DIRECTORY = "/etc/spottrain"
 PODINFO_FILE = f"{PODINFO_DIRECTORY}/annotations"
 RENDEZVOUS_PORT = 29500
 PROGRESS_PORT = 29580
-"""Where worker 0 of a gang tells its step."""
+"""Where worker 0 of a gang tells its step, and its metrics."""
+PROGRESS_PORT_NAME = "spottrain"
+"""The same port, for those who look for it by name (a PodMonitor)."""
+CONTAINER_RESTORE = "spottrain-restore"
+CONTAINER_WATCH = "spottrain-watch"
+"""Beside a program that doesn't use the library (`spec.checkpoint.directory`): what brings the newest
+checkpoint, and the native sidecar that stores those which the program writes."""
 
 _POD_NAME_LIMIT = 63
 _HASH_LENGTH = 10

@@ -4,6 +4,7 @@ import collections.abc as cabc
 import dataclasses
 import enum
 import math
+import re
 from typing import Any
 
 from spottrain.api import duration
@@ -47,7 +48,8 @@ class Spot:
 class Checkpoint:
     """Where and how checkpoints are kept; `interval` is seconds, None for auto.
 
-    `uri` is empty where an Independent job leaves it to its program.
+    `uri` is empty where an Independent job leaves it to its program. `directory`: where a program that
+    doesn't use the library writes its own, empty for one that does.
     """
 
     uri: str
@@ -58,6 +60,7 @@ class Checkpoint:
     restore: str = "Latest"
     step: int | None = None
     on_broken: str = "Stop"
+    directory: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -201,6 +204,8 @@ def _checkpoint(raw: cabc.Mapping[str, Any], mode: Mode) -> Checkpoint:
             "file:///path on a volume all workers share"
         )
     interval = raw.get("interval", "auto")
+    directory = raw.get("directory", "")
+    _check_directory(directory, uri, interval)
     return Checkpoint(
         uri=uri,
         endpoint=raw.get("endpoint", ""),
@@ -210,7 +215,31 @@ def _checkpoint(raw: cabc.Mapping[str, Any], mode: Mode) -> Checkpoint:
         restore=raw.get("restore", "Latest"),
         step=raw.get("step"),
         on_broken=raw.get("onBroken", "Stop"),
+        directory=directory,
     )
+
+
+_DIRECTORY = re.compile(r"(/[^/:\s]+)+")
+
+
+def _check_directory(directory: str, uri: str, interval: str) -> None:
+    field = "spec.checkpoint.directory"
+    if not directory:
+        return
+    if not uri:
+        raise InvalidSpecError(
+            f"{field} needs spec.checkpoint.uri, where what is written there is kept: set it"
+        )
+    if not _DIRECTORY.fullmatch(directory) or {".", ".."} & set(directory.split("/")):
+        raise InvalidSpecError(
+            f"{field}: write an absolute path without '.', '..', colons, spaces or a slash at its end, for "
+            "example /checkpoints"
+        )
+    if interval != "auto":
+        raise InvalidSpecError(
+            f"spec.checkpoint.interval is for programs that use the library: with {field} the program saves "
+            "when it likes, so leave the interval out"
+        )
 
 
 def _integer(value: Any, field: str, *, least: int) -> int:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from spottrain import errors
+from spottrain.checkpoint import checksum
 from spottrain.checkpoint.store import Entry, Limits, Put
 
 _MISSING = {"BlobNotFound", "ResourceNotFound"}
@@ -100,17 +101,17 @@ class AzureStore:
             stream = self._unless_missing(lambda: self._container.download_blob(self._prefix + key))
             return None if stream is None else bytes(stream.readall())
 
-    def get_file(self, key: str, target: Path) -> bool:
+    def get_file(self, key: str, target: Path) -> str | None:
         """See Store. Large objects come in parallel parts."""
         with self._translated(f"read {key}"):
             stream = self._unless_missing(
                 lambda: self._container.download_blob(self._prefix + key, max_concurrency=_CONNECTIONS)
             )
             if stream is None:
-                return False
+                return None
             with target.open("wb") as out:
                 stream.readinto(out)
-            return True
+            return checksum.of(target)
 
     def head(self, key: str) -> int | None:
         """See Store."""

@@ -74,10 +74,8 @@ def _take_next(  # noqa: PLR0913 - everything a claim is decided by
     now: float,
     skipped: Skip,
 ) -> Claim | None:
+    refuse_straggler(me, known)
     newest = known[max(known)] if known else None
-    if newest is not None and me.job_uid and newest.job_uid == me.job_uid and newest.attempt > me.attempt:
-        # The attempts of one job are numbered upwards: a straggler that wakes this late must not take over.
-        raise lineage.stale(me.attempt_id, newest)
     wish = _wish_now(me, known)
     trail = _choose(me, wish, known, seen)
     commit = _first_sound(place, me, seen, trail, skipped)
@@ -96,6 +94,13 @@ def _take_next(  # noqa: PLR0913 - everything a claim is decided by
     if store.create_once(place, layout.record_key(record.seq), record.encode()) is not None:
         return None
     return Claim(record, trail if commit else [], seen, {**known, record.seq: record})
+
+
+def refuse_straggler(me: Claimant, known: Mapping[int, lineage.Record]) -> None:
+    """StaleAttempt when a later attempt of the job has claimed: who wakes this late must not take over."""
+    newest = known[max(known)] if known else None
+    if newest is not None and me.job_uid and newest.job_uid == me.job_uid and newest.attempt > me.attempt:
+        raise lineage.stale(me.attempt_id, newest)
 
 
 def _was_announced(newest: lineage.Record | None, commit: manifest.Commit | None) -> bool:

@@ -12,10 +12,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from spottrain import errors
+from spottrain.checkpoint import checksum
 from spottrain.checkpoint.store import Entry, Put
 
 _TEMPORARY = ".spottrain-"
+_CHUNK = 1 << 20
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
+# What link(2) says where the file system has no hard links: vfat and exFAT; FUSE; others.
+_NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK}
 
 
 class FilesStore:
@@ -55,17 +59,18 @@ class FilesStore:
             except FileNotFoundError:
                 return None
 
-    def get_file(self, key: str, target: Path) -> bool:
+    def get_file(self, key: str, target: Path) -> str | None:
         """See Store."""
         with self._translated(f"read {key}"):
             self._require_volume()
             try:
                 source = self._path(key).open("rb")
             except FileNotFoundError:
-                return False
+                return None
             with source, target.open("wb") as out:
-                shutil.copyfileobj(source, out)
-            return True
+                summing = checksum.Summing(out)
+                shutil.copyfileobj(source, summing, _CHUNK)
+            return summing.value()
 
     def head(self, key: str) -> int | None:
         """See Store."""
@@ -163,13 +168,25 @@ def _size(path: Path) -> int | None:
 
 
 def link(temporary: Path, target: Path) -> Put:
-    """Give the file the name `target` too, unless that is taken."""
+    """Give the file the name `target` too, unless that is taken.
+
+    An attempt's claim is the first thing that is written, and so the probe: where there are no hard links,
+    it ends with a ConfigError before the first step.
+    """
     try:
         target.hardlink_to(temporary)
     except FileExistsError:
         # NFS may repeat a request whose answer was lost and then report our own link as in the way: two names
         # for our file mean that it worked.
         return Put.CREATED if temporary.stat().st_nlink > 1 else Put.EXISTS
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        raise errors.ConfigError(
+            f"{target.parent} is on a file system without hard links ({error.strerror}), and checkpoints "
+            "need them to keep two writers apart: use a volume that has them (NFS, CephFS, Lustre), or for a "
+            "bucket that is mounted there its own URI (s3://, gs://, az://)"
+        ) from error
     return Put.CREATED
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from spottrain import errors
+from spottrain.checkpoint import checksum
 from spottrain.checkpoint.store import Entry, Limits, Put
 
 _HELP = {
@@ -75,20 +76,21 @@ class GCSStore:
             data = self._unless_missing(lambda: self._blob(key).download_as_bytes(**self._calls))
             return None if data is None else bytes(data)
 
-    def get_file(self, key: str, target: Path) -> bool:
+    def get_file(self, key: str, target: Path) -> str | None:
         """See Store. Large objects come in parallel parts."""
 
-        def fetch() -> bool:
+        def fetch() -> str:
             blob = self._blob(key)
             blob.reload(**self._calls)
             if blob.size > self._parts.size:
                 self._get_parts(blob, target)
             else:
                 blob.download_to_filename(str(target), **self._calls)
-            return True
+            return checksum.of(target)
 
         with self._translated(f"read {key}"):
-            return self._unless_missing(fetch) is not None
+            found: str | None = self._unless_missing(fetch)
+            return found
 
     def head(self, key: str) -> int | None:
         """See Store."""

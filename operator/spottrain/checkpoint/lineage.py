@@ -117,25 +117,35 @@ class Records:
 
     def refresh(self) -> Mapping[int, Record]:
         """All records by number, as they are now."""
-        for seq in self.numbers():
-            if seq not in self._known:
-                self._known[seq] = self._read(seq)
-        return dict(self._known)
+        return self._read_missing(self.numbers())
 
     def numbers(self) -> list[int]:
         """The numbers claimed so far: one LIST."""
         keys = (layout.parse_record_key(entry.key) for entry in self._store.list(layout.LINEAGE))
         return sorted(seq for seq in keys if seq is not None)
 
+    def refresh_as_newest(self, mine: Record) -> Mapping[int, Record]:
+        """The same, after one LIST for both, when `ensure_newest` would raise nothing."""
+        return self._read_missing(self._numbers_up_to(mine))
+
     def ensure_newest(self, mine: Record) -> None:
         """Raise StaleAttempt, naming the newer claim, when there is one."""
-        newest = max(self.numbers(), default=0)
+        self._numbers_up_to(mine)
+
+    def _numbers_up_to(self, mine: Record) -> list[int]:
+        numbers = self.numbers()
+        newest = max(numbers, default=0)
         if newest > mine.seq:
             raise self._taken_over(mine, newest)
         if newest < mine.seq:
             raise errors.LineageBroken(
                 f"{layout.record_key(mine.seq)}, our own claim, is gone from the store"
             )
+        return numbers
+
+    def _read_missing(self, numbers: Iterable[int]) -> Mapping[int, Record]:
+        self._known |= {seq: self._read(seq) for seq in numbers if seq not in self._known}
+        return dict(self._known)
 
     def _taken_over(self, mine: Record, newest: int) -> errors.StaleAttempt:
         try:

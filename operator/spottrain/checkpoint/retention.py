@@ -64,18 +64,28 @@ def remove(store: Store, seen: view.View, directories: Iterable[layout.StepDir])
         store.delete(directory.key(file) for file in sorted(files - {layout.COMMIT}))
 
 
-def prune(store: Store, records: lineage.Records, mine: lineage.Record, *, keep: int) -> list[layout.StepDir]:
-    """Remove what may go and return it. StaleAttempt, with nothing removed, when a newer claim is there."""
+def prune(
+    store: Store,
+    records: lineage.Records,
+    mine: lineage.Record,
+    *,
+    keep: int,
+    inspector: view.Inspector | None = None,
+) -> list[layout.StepDir]:
+    """Remove what may go and return it. StaleAttempt, with nothing removed, when a newer claim is there.
+
+    `inspector`: one that knows commits already saves their reading.
+    """
     # Saves before records, see `claim`.
     seen = view.look(store)
-    records.ensure_newest(mine)
-    known = records.refresh()
+    known = records.refresh_as_newest(mine)
+    inspect = (inspector or view.Inspector(store)).inspect
     gone = surplus(
         known,
         mine,
         seen,
         keep=keep,
-        is_sound=lambda directory: not isinstance(view.inspect(store, seen, directory), view.Skipped),
+        is_sound=lambda directory: not isinstance(inspect(seen, directory), view.Skipped),
     )
     remove(store, seen, gone)
     return gone

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from spottrain import errors
+from spottrain.checkpoint import checksum
 from spottrain.checkpoint.store import Entry, Limits, Put
 
 _RIGHTS = (
@@ -83,15 +84,18 @@ class S3Store:
             answer = self._unless(_NOT_FOUND, lambda: self._client.get_object(**self._where(key)))
             return None if answer is None else bytes(answer["Body"].read())
 
-    def get_file(self, key: str, target: Path) -> bool:
-        """See Store. Large objects come in parallel parts."""
+    def get_file(self, key: str, target: Path) -> str | None:
+        """See Store. Large objects come in parallel parts, of which a few wait until it is their turn."""
 
-        def fetch() -> bool:
-            self._client.download_file(self._bucket, self._prefix + key, str(target))
-            return True
+        def fetch() -> str:
+            with target.open("wb") as out:
+                summing = checksum.Summing(out)
+                self._client.download_fileobj(self._bucket, self._prefix + key, summing)
+            return summing.value()
 
         with self._translated(f"read {key}"):
-            return self._unless(_NOT_FOUND, fetch) is not None
+            found: str | None = self._unless(_NOT_FOUND, fetch)
+            return found
 
     def head(self, key: str) -> int | None:
         """See Store."""

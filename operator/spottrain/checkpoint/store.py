@@ -54,8 +54,11 @@ class Store(Protocol):
     def get(self, key: str) -> bytes | None:
         """The object's bytes, or None when there is no such object."""
 
-    def get_file(self, key: str, target: Path) -> bool:
-        """Write the object's bytes to `target` (whose folder exists); False when there is no such object."""
+    def get_file(self, key: str, target: Path) -> str | None:
+        """Write the object's bytes to `target` (whose folder exists), and say their SHA-256, in hex.
+
+        None when there is no such object.
+        """
 
     def head(self, key: str) -> int | None:
         """The object's size in bytes, or None when there is no such object."""
@@ -71,6 +74,48 @@ class Store(Protocol):
 
     def delete(self, keys: Iterable[str]) -> None:
         """Remove these objects; those that are not there are no error."""
+
+
+class Below:
+    """What a store holds below `prefix` (which ends with a slash), as a Store of its own."""
+
+    def __init__(self, store: Store, prefix: str) -> None:
+        self._store = store
+        self._prefix = prefix
+
+    @property
+    def uri(self) -> str:
+        """See Store."""
+        return f"{self._store.uri}/{self._prefix}".rstrip("/")
+
+    def list(self, prefix: str) -> "list[Entry]":
+        """See Store."""
+        found = self._store.list(self._prefix + prefix)
+        return [Entry(entry.key.removeprefix(self._prefix), entry.size) for entry in found]
+
+    def get(self, key: str) -> bytes | None:
+        """See Store."""
+        return self._store.get(self._prefix + key)
+
+    def get_file(self, key: str, target: Path) -> str | None:
+        """See Store."""
+        return self._store.get_file(self._prefix + key, target)
+
+    def head(self, key: str) -> int | None:
+        """See Store."""
+        return self._store.head(self._prefix + key)
+
+    def put_file(self, key: str, source: Path) -> None:
+        """See Store."""
+        self._store.put_file(self._prefix + key, source)
+
+    def put_if_absent(self, key: str, data: bytes) -> Put:
+        """See Store."""
+        return self._store.put_if_absent(self._prefix + key, data)
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """See Store."""
+        self._store.delete(self._prefix + key for key in keys)
 
 
 def create_once(store: Store, key: str, data: bytes) -> bytes | None:

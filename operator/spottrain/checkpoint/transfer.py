@@ -1,12 +1,11 @@
 """A rank's files between its disk and the store, with their checksums."""
 
-import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from spottrain import errors
-from spottrain.checkpoint import layout, manifest
+from spottrain.checkpoint import checksum, layout, manifest
 from spottrain.checkpoint.store import Store
 
 _TRIES = 2
@@ -35,9 +34,9 @@ def upload(
                 f"a checkpoint may not hold a file named {name}: choose another name"
             )
         with ThreadPoolExecutor(1) as aside:
-            checksum = aside.submit(sha256, path)
+            total = aside.submit(checksum.of, path)
             store.put_file(directory.key(name), path)
-            sent.append(manifest.File(name, path.stat().st_size, checksum.result()))
+            sent.append(manifest.File(name, path.stat().st_size, total.result()))
     return tuple(sent)
 
 
@@ -47,9 +46,27 @@ def download(store: Store, commit: manifest.Commit, rank: int, target: Path) -> 
     None, or what is wrong with the checkpoint: a file that is gone, or whose bytes are not those that
     were saved.
     """
-    for file in sorted(commit.files_for(rank), key=lambda f: layout.rank_of(f.name)):
-        own = layout.rank_folder(layout.rank_of(file.name))
-        path = target / file.name.removeprefix(own)
+    files = sorted(commit.files_for(rank), key=lambda f: layout.rank_of(f.name))
+    return _fetch_all(store, commit, files, target)
+
+
+def download_more(store: Store, commit: manifest.Commit, names: Collection[str], target: Path) -> str | None:
+    """Fetch what other ranks wrote under these plain names into `target`, but for what is there already.
+
+    None, or what is wrong with the checkpoint. Names that two ranks wrote under are not for this.
+    """
+    files = [file for file in commit.files if _plain(file.name) in names]
+    missing = set(names) - {_plain(file.name) for file in files}
+    if missing:
+        return f"it has no {min(missing)}"
+    return _fetch_all(store, commit, [f for f in files if not (target / _plain(f.name)).exists()], target)
+
+
+def _fetch_all(
+    store: Store, commit: manifest.Commit, files: Iterable[manifest.File], target: Path
+) -> str | None:
+    for file in files:
+        path = target / _plain(file.name)
         path.parent.mkdir(parents=True, exist_ok=True)
         problem = _fetch(store, commit.directory.key(file.name), file, path)
         if problem:
@@ -57,16 +74,16 @@ def download(store: Store, commit: manifest.Commit, rank: int, target: Path) -> 
     return None
 
 
+def _plain(name: str) -> str:
+    """A file's name as its rank wrote it."""
+    return name.removeprefix(layout.rank_folder(layout.rank_of(name)))
+
+
 def _fetch(store: Store, key: str, file: manifest.File, path: Path) -> str | None:
     for _ in range(_TRIES):
-        if not store.get_file(key, path):
+        found = store.get_file(key, path)
+        if found is None:
             return f"{file.name} is missing"
-        if path.stat().st_size == file.size and sha256(path) == file.sha256:
+        if found == file.sha256:
             return None
     return f"{file.name} has another checksum than when it was saved"
-
-
-def sha256(path: Path) -> str:
-    """The SHA-256 of a file, in hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

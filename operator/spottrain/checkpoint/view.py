@@ -40,16 +40,34 @@ def look(store: Store) -> View:
     return View(saves)
 
 
+class Inspector:
+    """Looks into commits. A COMMIT never changes, so each is read once, and none that is known already."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: dict[layout.StepDir, manifest.Commit] = {}
+
+    def remember(self, commit: manifest.Commit) -> None:
+        """This is in the store."""
+        self._known[commit.directory] = commit
+
+    def inspect(self, view: View, directory: layout.StepDir) -> manifest.Commit | Skipped:
+        """The commit in `directory`, if every file it names is there with its size."""
+        commit = self._known.get(directory) or self._read(directory)
+        if isinstance(commit, str):
+            return Skipped(directory, commit)
+        self.remember(commit)
+        damage = manifest.damage(commit, view.saves.get(directory, {}))
+        return Skipped(directory, damage) if damage else commit
+
+    def _read(self, directory: layout.StepDir) -> manifest.Commit | str:
+        data = self._store.get(directory.commit_key)
+        return "its COMMIT.json is gone" if data is None else manifest.decode(data, directory)
+
+
 def inspect(store: Store, view: View, directory: layout.StepDir) -> manifest.Commit | Skipped:
-    """The commit in `directory`, if every file it names is there with its size."""
-    data = store.get(directory.commit_key)
-    if data is None:
-        return Skipped(directory, "its COMMIT.json is gone")
-    commit = manifest.decode(data, directory)
-    if isinstance(commit, str):
-        return Skipped(directory, commit)
-    damage = manifest.damage(commit, view.saves.get(directory, {}))
-    return Skipped(directory, damage) if damage else commit
+    """As an Inspector does who knows nothing yet."""
+    return Inspector(store).inspect(view, directory)
 
 
 def sound(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from spottrain import errors
-from spottrain.checkpoint import layout, lineage, manifest, retention, transfer, view
+from spottrain.checkpoint import layout, lineage, manifest, retention, view
 from spottrain.checkpoint.store import Store, create_once
 from spottrain.cli import overview
 
@@ -55,9 +55,10 @@ def verify(store: Store, saves: Iterable[overview.Save], told: Callable[[Verifie
 def _damaged(store: Store, commit: manifest.Commit, scratch: Path) -> Iterator[str]:
     for file in commit.files:
         key = commit.directory.key(file.name)
-        if not store.get_file(key, scratch):
+        found = store.get_file(key, scratch)
+        if found is None:
             yield f"{file.name} is missing"
-        elif transfer.sha256(scratch) != file.sha256:
+        elif found != file.sha256:
             yield f"{file.name} has another checksum than when it was saved"
         scratch.unlink(missing_ok=True)
 
@@ -127,9 +128,10 @@ def copy(store: Store, save: overview.Save, target: Store) -> manifest.Commit:
 
 
 def _copy_file(store: Store, key: str, file: manifest.File, target: Store, scratch: Path) -> None:
-    if not store.get_file(key, scratch):
+    found = store.get_file(key, scratch)
+    if found is None:
         raise errors.CheckpointError(f"{store.uri}/{key} is missing")
-    if transfer.sha256(scratch) != file.sha256:
+    if found != file.sha256:
         raise errors.CheckpointError(f"{store.uri}/{key} has another checksum than when it was saved")
     target.put_file(key, scratch)
     scratch.unlink()

@@ -4,6 +4,7 @@ Exit code 0: as asked; 1: it could not be done, or what was checked is damaged o
 """
 
 import argparse
+import json
 import os
 import re
 import sys
@@ -14,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from spottrain import errors
+from spottrain.batch import reading
 from spottrain.checkpoint import location
 from spottrain.checkpoint.store import Store
-from spottrain.cli import checkpoints, lives, overview, verify_resume, words
+from spottrain.cli import batches, checkpoints, lives, overview, verify_resume, words
 
 _EPILOG = """A checkpoint is named by `latest`, by its step, or by the beginning of its NAME in `ls`.
 Credentials are found where the store's own tools find them."""
@@ -43,7 +45,9 @@ def run(arguments: Sequence[str], env: Mapping[str, str]) -> int:
 
 
 def _parser(env: Mapping[str, str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="spottrain", description="Checkpoints of spot training, by hand.")
+    parser = argparse.ArgumentParser(
+        prog="spottrain", description="Checkpoints and results of spot jobs, by hand."
+    )
     topics = parser.add_subparsers(required=True, metavar="TOPIC")
     _verify_resume_arguments(topics)
     topic = topics.add_parser("checkpoints", help="what lies below a checkpoint URI")
@@ -52,10 +56,8 @@ def _parser(env: Mapping[str, str]) -> argparse.ArgumentParser:
     def command(name: str, act: Any, text: str) -> argparse.ArgumentParser:
         made = acts.add_parser(name, help=text, description=text, epilog=_EPILOG)
         made.set_defaults(act=act)
-        made.add_argument("uri", metavar="URI", help="s3://, gs://, az:// or file:// URI, or a directory")
+        _place_arguments(made, env)
         made.add_argument("-o", "--output", choices=("table", "json"), default="table")
-        made.add_argument("--endpoint", default=env.get("SPOTTRAIN_CHECKPOINT_ENDPOINT", ""))
-        made.add_argument("--region", default=env.get("SPOTTRAIN_CHECKPOINT_REGION", ""))
         return made
 
     command("ls", _ls, "List the checkpoints, the one that a new attempt goes on from first.")
@@ -74,7 +76,44 @@ def _parser(env: Mapping[str, str]) -> argparse.ArgumentParser:
     one.add_argument("--checkpoint", default="latest", help="which one (latest)")
     one.add_argument("--target-endpoint", help="if it isn't --endpoint")
     one.add_argument("--target-region", help="if it isn't --region")
+    _batch_arguments(topics, env)
     return parser
+
+
+def _place_arguments(one: argparse.ArgumentParser, env: Mapping[str, str]) -> None:
+    one.add_argument("uri", metavar="URI", help="s3://, gs://, az:// or file:// URI, or a directory")
+    one.add_argument("--endpoint", default=env.get("SPOTTRAIN_CHECKPOINT_ENDPOINT", ""))
+    one.add_argument("--region", default=env.get("SPOTTRAIN_CHECKPOINT_REGION", ""))
+
+
+def _batch_arguments(topics: Any, env: Mapping[str, str]) -> None:
+    topic = topics.add_parser("batch", help="results of batch inference")
+    acts = topic.add_subparsers(required=True, metavar="COMMAND")
+    text = "List the batches: model, parameters, and how many inputs are done with."
+    one = acts.add_parser("ls", help=text, description=text)
+    one.set_defaults(act=_batch_ls)
+    _place_arguments(one, env)
+    one.add_argument("-o", "--output", choices=("table", "json"), default="table")
+    text = "Print the results that are committed, one JSON a line, each input's once."
+    one = acts.add_parser("cat", help=text, description=text)
+    one.set_defaults(act=_batch_cat)
+    _place_arguments(one, env)
+    one.add_argument("batch", metavar="BATCH", nargs="?", default="", help="beginning of its name in `ls`")
+
+
+def _batch_ls(given: argparse.Namespace) -> int:
+    store = _store(given)
+    found = batches.look(store)
+    text = batches.table(found) if found else f"no batches in {store.uri}"
+    _say(given, text, [batches.plain(one) for one in found])
+    return 0
+
+
+def _batch_cat(given: argparse.Namespace) -> int:
+    store = _store(given)
+    for result in reading.read(store, batches.find(store, given.batch)):
+        sys.stdout.write(f"{json.dumps(result)}\n")
+    return 0
 
 
 def _verify_resume_arguments(topics: Any) -> None:

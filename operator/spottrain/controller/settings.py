@@ -41,6 +41,11 @@ def parse(arguments: cabc.Sequence[str], environment: cabc.Mapping[str, str]) ->
     flag("on-demand-labels", "", "comma-separated key=value that mark on-demand nodes here")
     flag("spot-labels", "", "comma-separated key=value that mark spot nodes here")
     flag("notice-marks", "", "comma-separated marks of nodes that are about to go; a minus takes one away")
+    flag(
+        "helper-image",
+        snap.Settings.helper_image,
+        "image of the containers that keep checkpoints for programs without the library: this operator's own",
+    )
     flag("http-port", "8080", "port of /healthz, /readyz and /metrics")
     flag("log-level", "INFO", "DEBUG, INFO, WARNING or ERROR")
     given = parser.parse_args(arguments)
@@ -55,6 +60,7 @@ def parse(arguments: cabc.Sequence[str], environment: cabc.Mapping[str, str]) ->
                 node_loss=_seconds(given.node_loss_seconds),
                 settlement=_seconds(given.settlement_seconds),
                 progress=_seconds(given.progress_seconds),
+                helper_image=given.helper_image,
                 on_demand_marks=_marks(given.on_demand_labels),
                 spot_marks=_marks(given.spot_labels),
                 notice_marks=notices.heeded(_list(given.notice_marks)),

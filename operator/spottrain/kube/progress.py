@@ -38,6 +38,7 @@ SLOWLY = 600.0
 LATEST = 1e11
 """The latest moment that is taken for one, in Unix seconds."""
 MOST_BYTES = 4096
+LONGEST_PROBLEM = 512
 PATIENCE = 60.0
 """Seconds of failed reads before it is said: a program takes its time until its session answers."""
 
@@ -218,6 +219,7 @@ def _report(body: bytes, target: Target) -> snap.Report:
         per_second=views.seconds(said.get("perSecond")),
         saved=_saved(said.get("checkpoint")),
         stop=_stop(said.get("stop")),
+        problem=str(said.get("problem") or "")[:LONGEST_PROBLEM],
     )
 
 

@@ -21,6 +21,7 @@ def pod(raw: Object) -> snap.Pod:
     metadata, spec, status = raw["metadata"], raw["spec"], raw.get("status") or {}
     annotations = metadata.get("annotations") or {}
     phase = status.get("phase", "Pending")
+    flushing = phase == "Running" and _flushes(raw)
     deleting = metadata.get("deletionTimestamp")
     grace = (
         metadata.get("deletionGracePeriodSeconds") if deleting else spec.get("terminationGracePeriodSeconds")
@@ -36,7 +37,8 @@ def pod(raw: Object) -> snap.Pod:
         node=spec.get("nodeName") or "",
         ip=status.get("podIP") or "",
         phase=phase,
-        running=phase == "Running" and _main_end(raw) is None,
+        running=phase == "Running" and (_main_end(raw) is None or flushing),
+        flushing=flushing,
         deleting=duration.optional_time(deleting),
         grace=float(grace or 0),
         disruption=_true_reason(status, "DisruptionTarget"),
@@ -179,6 +181,18 @@ def _main_end(raw: Object) -> Object | None:
     return _terminated(raw, "containerStatuses").get(main_container(raw))
 
 
+def _flushes(raw: Object) -> bool:
+    """Its main container has ended well, and our sidecar may still be storing what it saved last.
+
+    The kubelet tells the sidecar to stop then, and ends it when the grace is over.
+    """
+    end = _main_end(raw)
+    sidecars = {one["name"] for one in raw["spec"].get("initContainers") or ()}
+    if end is None or end["exitCode"] != 0 or names.CONTAINER_WATCH not in sidecars:
+        return False
+    return names.CONTAINER_WATCH not in _terminated(raw, "initContainerStatuses")
+
+
 def _ends(raw: Object) -> list[Object]:
     """How its containers ended, the one that decides first.
 
@@ -211,13 +225,18 @@ def _exit(raw: Object) -> snap.Exit | None:
 
 
 def _words(raw: Object) -> snap.Words | None:
-    """What the library wrote as termination message. Any other program's text is no word of ours."""
-    for end in _ends(raw):
+    """What the library wrote as termination message, or our sidecar in its place, which decides nothing.
+
+    Any other program's text is no word of ours.
+    """
+    sidecar = _terminated(raw, "initContainerStatuses").get(names.CONTAINER_WATCH)
+    for end in (*_ends(raw), *([sidecar] if sidecar else ())):
         with contextlib.suppress(ValueError, RecursionError):
             said = json.loads(end.get("message") or "")
             if isinstance(said, dict) and said.get("spottrain") == 1:
+                state = str(said.get("state", ""))
                 return snap.Words(
-                    str(said.get("state", "")),
+                    "" if end is sidecar and state != snap.UNSAVED else state,
                     step(said.get("step")),
                     step(said.get("savedStep")),
                     seconds(said.get("saveSeconds")),

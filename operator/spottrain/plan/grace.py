@@ -3,10 +3,14 @@
 import dataclasses
 
 from spottrain.api import clouds, duration
+from spottrain.api import spec as specs
 from spottrain.plan import snapshot as snap
 
 LEAST_MARGIN = 2.0
 MARGIN_SHARE = 0.05
+SIDECAR_LEAST = 2.0
+"""Seconds that a kubelet gives a native sidecar after the grace is over (minimumGracePeriodInSeconds of its
+kuberuntime_container.go), so that a program which uses all of it leaves the sidecar these alone."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,11 +39,26 @@ def grace(snapshot: snap.Snapshot) -> Grace:
     """The grace for the next pods of the job."""
     spec = snapshot.valid_spec
     window = spec.spot.window if spec.spot.window is not None else cloud_window(snapshot)
-    limit = max(0, int(window - max(LEAST_MARGIN, MARGIN_SHARE * window)))
+    limit = max(0, int(window - max(LEAST_MARGIN, MARGIN_SHARE * window) - beyond(snapshot)))
     wished = spec.spot.grace
     if wished is None:
         wished = spec.template["spec"].get("terminationGracePeriodSeconds")
     return Grace(limit if wished is None else min(limit, int(wished)), wished, window)
+
+
+def beyond(snapshot: snap.Snapshot) -> float:
+    """For how many seconds after the grace something of ours may still run in a pod."""
+    spec = snapshot.spec
+    return 0.0 if isinstance(spec, specs.InvalidSpecError) or not spec.checkpoint.directory else SIDECAR_LEAST
+
+
+def shares(seconds: int) -> tuple[int, int]:
+    """The grace of a pod with a sidecar, as what the program is told and what is planned for the sidecar.
+
+    The sidecar is told to stop when the program has ended: what the program doesn't use is the sidecar's too.
+    A half is for who writes the last checkpoint, and a half for who uploads it.
+    """
+    return seconds // 2, seconds - seconds // 2
 
 
 def cloud_window(snapshot: snap.Snapshot) -> float:

@@ -94,7 +94,8 @@ def _grace(pod: snap.Pod, limit: float | None, snapshot: snap.Snapshot) -> int |
     limits = [pod.grace] if limit is None else [pod.grace, limit]
     node = snapshot.nodes.get(pod.node)
     if node is not None and node.deadline is not None:
-        limits.append((node.deadline - snapshot.now).total_seconds() - grace.LEAST_MARGIN)
+        left = (node.deadline - snapshot.now).total_seconds()
+        limits.append(left - grace.LEAST_MARGIN - grace.beyond(snapshot))
     least = max(1, int(min(limits)))  # 0 would be a force-delete, before the kubelet has even been asked
     return None if least >= pod.grace else least
 

@@ -54,15 +54,26 @@ def tell(draft: drafts.Draft) -> None:
     """Put what the workers have said into the status: the step, its rate, the checkpoint, and the grace."""
     _tell_last_words(draft)
     said = draft.snapshot.progress
-    if said is None or said.report is None or said.attempt_id != draft.status.attempt_id:
-        return
-    report = said.report
+    if said is not None and said.report is not None and said.attempt_id == draft.status.attempt_id:
+        _tell_report(draft, said.report)
+    _tell_what_is_left_behind(draft)
+
+
+def _tell_report(draft: drafts.Draft, report: snap.Report) -> None:
     told = status.Progress(report.total, report.per_second, report.time)
     draft.update(step=_newest(draft.status.step, report.step), progress=told)
-    if report.saved is not None:
+    if report.saved is not None and not _is_older(report.saved, draft.status.checkpoint):
         draft.update(checkpoint=report.saved)
     if report.stop is not None:
         _tell_grace(draft, report.stop)
+    _tell_storing(draft, report.problem)
+
+
+def _is_older(said: status.Checkpoint, known: status.Checkpoint | None) -> bool:
+    """By their times: a worker's last word is newer than what it told while it lived."""
+    if known is None or known.time is None or said.time is None:
+        return False
+    return said.time < known.time
 
 
 def _tell_last_words(draft: drafts.Draft) -> None:
@@ -88,6 +99,26 @@ def _tell_grace(draft: drafts.Draft, stop: snap.Stop) -> None:
     if known is None or known.status is not False:
         draft.say(conditions.SAVE_TOO_SLOW, text, warning=True)
     draft.condition(conditions.GRACE_SUFFICIENT, False, conditions.SAVE_TOO_SLOW, text)
+
+
+def _tell_what_is_left_behind(draft: drafts.Draft) -> None:
+    """A program that has finished has done its work, whatever its sidecar had no time or no store for."""
+    for pod in draft.snapshot.current.values():
+        if pod.outcome == "Succeeded" and pod.said is not None and pod.said.state == snap.UNSAVED:
+            text = f"{pod.name} finished, and its last checkpoint was not stored"
+            advice = "the log of its container spottrain-watch says why"
+            _tell_storing(draft, f"{text}: {advice}")
+
+
+def _tell_storing(draft: drafts.Draft, problem: str) -> None:
+    """Only a sidecar says so: of what it leaves lying the program knows nothing."""
+    known = conditions.find(draft.status.conditions, conditions.CHECKPOINTS_STORED)
+    if problem:
+        if known is None or known.status is not False:
+            draft.say(conditions.NOT_STORED, problem, warning=True)
+        draft.condition(conditions.CHECKPOINTS_STORED, False, conditions.NOT_STORED, problem)
+    elif known is not None and known.status is False:
+        draft.condition(conditions.CHECKPOINTS_STORED, True, conditions.STORED, "they are stored again")
 
 
 def _about(seconds: float) -> str:

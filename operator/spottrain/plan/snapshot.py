@@ -25,6 +25,7 @@ class Settings:
     `broken_grace`: what survivors of a loss without notice get, whose collective is broken already.
     `progress`: how often at most a job's progress goes into its status; 0: only jobs with a `progressTimeout`
     are asked for theirs.
+    `helper_image`: of the containers beside a program that doesn't use the library; it holds ours.
     """
 
     node_loss: float = 5.0
@@ -34,9 +35,14 @@ class Settings:
     backoff: float = 10.0
     backoff_limit: float = 600.0
     progress: float = 30.0
+    helper_image: str = "docker.io/spottrain/operator:0.1.0"
     spot_marks: tuple[clouds.Mark, ...] = ()
     on_demand_marks: tuple[clouds.Mark, ...] = ()
     notice_marks: tuple[notices.Mark, ...] = notices.BUILT_IN
+
+
+UNSAVED = "unsaved"
+"""A sidecar's last word when the newest complete checkpoint is not in the store."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,6 +97,8 @@ class Pod:
     """Since when a container of it that was made could not be started, because its machine went down."""
     tail: str = ""
     """The last lines of its log, read when it failed."""
+    flushing: bool = False
+    """Its main container has ended well, and what that saved last may still be on its way to the store."""
     first_asked: dt.datetime | None = None
     """When it was told to stop, as an earlier state of it had it: a kubelet's last DELETE, without grace,
     moves deletionTimestamp to its own moment, which is after the end."""
@@ -108,6 +116,8 @@ class Pod:
         """
         if self.exit is None or self.phase == "Succeeded":
             return self.phase if self.ended else ""
+        if self.flushing:
+            return ""
         return "Failed" if self.exit.code or self.reason else "Succeeded"
 
     @property
@@ -227,6 +237,8 @@ class Report:
     per_second: float | None = None
     saved: statuses.Checkpoint | None = None
     stop: Stop | None = None
+    problem: str = ""
+    """Why the sidecar doesn't store the newest checkpoint; empty if it does, or if there is none."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,6 +5,7 @@ from typing import Any
 
 from spottrain.api import names, spec
 from spottrain.plan import actions
+from spottrain.plan import grace as shares
 from spottrain.render import identity
 
 
@@ -15,6 +16,7 @@ def render(job: identity.Identity, wishes: spec.Spec, overlay: actions.Overlay) 
     leaves it to the program: the API server keeps an account of each entry, on each write of the pod.
     """
     checkpoint = wishes.checkpoint
+    grace = shares.shares(overlay.grace)[0] if checkpoint.directory else overlay.grace
     values = {
         "SPOTTRAIN_JOB": job.name,
         "SPOTTRAIN_NAMESPACE": job.namespace,
@@ -32,13 +34,16 @@ def render(job: identity.Identity, wishes: spec.Spec, overlay: actions.Overlay) 
         "SPOTTRAIN_RESTORE": checkpoint.restore,
         "SPOTTRAIN_RESTORE_STEP": "" if checkpoint.step is None else checkpoint.step,
         "SPOTTRAIN_ON_BROKEN": _unless(checkpoint.on_broken, spec.Checkpoint.on_broken),
-        "SPOTTRAIN_GRACE_SECONDS": overlay.grace,
+        "SPOTTRAIN_CHECKPOINT_DIRECTORY": checkpoint.directory,
+        "SPOTTRAIN_GRACE_SECONDS": grace,
         "SPOTTRAIN_GO_FILE": names.PODINFO_FILE,
         "JOB_COMPLETION_INDEX": overlay.index,
-        "SPOTTRAIN_PROGRESS_PORT": names.PROGRESS_PORT if _tells_progress(wishes, overlay) else "",
+        "SPOTTRAIN_PROGRESS_PORT": names.PROGRESS_PORT
+        if tells_progress(wishes, overlay) and not checkpoint.directory
+        else "",
         **(ALONE if wishes.independent else _rendezvous(job, wishes, overlay)),
         # How long torchrun leaves its workers after SIGTERM; its default wastes longer windows.
-        "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": overlay.grace if overlay.grace > TORCHRUN_SHUTDOWN else "",
+        "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": grace if grace > TORCHRUN_SHUTDOWN else "",
     }
     return [{"name": name, "value": str(value)} for name, value in values.items() if value != ""]
 
@@ -61,7 +66,7 @@ def _rendezvous(job: identity.Identity, wishes: spec.Spec, overlay: actions.Over
     }
 
 
-def _tells_progress(wishes: spec.Spec, overlay: actions.Overlay) -> bool:
+def tells_progress(wishes: spec.Spec, overlay: actions.Overlay) -> bool:
     """Worker 0 does, for its gang."""
     return not wishes.independent and overlay.index == 0
 

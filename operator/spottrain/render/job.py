@@ -11,7 +11,8 @@ from spottrain.render import identity
 
 def template_hash(wishes: spec.Spec) -> str:
     """Digest of what can't be changed in a started Job: an edit of it means a new Job."""
-    whole = {"workers": wishes.workers, "template": wishes.template}
+    directory = {"directory": wishes.checkpoint.directory} if wishes.checkpoint.directory else {}
+    whole = {"workers": wishes.workers, "template": wishes.template, **directory}
     return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:16]
 
 

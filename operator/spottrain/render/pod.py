@@ -8,7 +8,7 @@ from typing import Any
 from spottrain.api import clouds, names, spec
 from spottrain.plan import actions
 from spottrain.plan import snapshot as snap
-from spottrain.render import environment, identity, scheduling
+from spottrain.render import environment, helpers, identity, scheduling, shells
 
 PODINFO_VOLUME = "spottrain-podinfo"
 
@@ -91,13 +91,25 @@ def _spec(mold: Mold, overlay: actions.Overlay, given: dict[str, Any]) -> dict[s
         "volumes": [*(given.get("volumes") or ()), _podinfo_volume()],
     }
     entries = environment.render(mold.job, mold.wishes, overlay)
+    if mold.wishes.checkpoint.directory:
+        pod = helpers.add(pod, _main(mold, given), mold.wishes, overlay, settings.helper_image)
     for part in ("initContainers", "containers"):
-        if part in given:
-            pod[part] = [_container(one, entries) for one in given[part]]
+        if part in pod:
+            pod[part] = [_container(one, entries) for one in pod[part]]
+    pod["containers"] = [{**one, **shells.stop_hook(one, given)} for one in pod["containers"]]
+    if environment.tells_progress(mold.wishes, overlay) and not mold.wishes.checkpoint.directory:
+        pod["containers"][0] = _with_port(pod["containers"][0], on_host=bool(given.get("hostNetwork")))
     others = {names.LABEL_JOB: job}
     if not mold.wishes.independent:  # whose indexes have attempts of their own
         others[names.LABEL_ATTEMPT] = str(overlay.attempt)
     return scheduling.spread(pod, mold.wishes.spot.spread, others)
+
+
+def _main(mold: Mold, given: dict[str, Any]) -> str:
+    """The container that decides, by name: the annotated one, else the first."""
+    annotated = (mold.template.get("metadata") or {}).get("annotations") or {}
+    found = [str(one["name"]) for one in given["containers"]]
+    return next((name for name in found if name == annotated.get(names.ANNOTATION_MAIN)), found[0])
 
 
 def _container(given: dict[str, Any], entries: list[dict[str, Any]]) -> dict[str, Any]:
@@ -111,6 +123,17 @@ def _container(given: dict[str, Any], entries: list[dict[str, Any]]) -> dict[str
         "env": [*(one for one in ours if one["name"] not in taken), *own],
         "volumeMounts": [*(given.get("volumeMounts") or ()), mount],
     }
+
+
+def _with_port(container: dict[str, Any], *, on_host: bool) -> dict[str, Any]:
+    """Its port for metrics declared, so that Prometheus finds it, unless the template declares one like it.
+
+    On the host's network it would be a hostPort too, and keep two workers off one node.
+    """
+    own = container.get("ports") or []
+    ours = {"name": names.PROGRESS_PORT_NAME, "containerPort": names.PROGRESS_PORT}
+    clash = any(port.get(key) == value for port in own for key, value in ours.items())
+    return container if on_host or clash else {**container, "ports": [*own, ours]}
 
 
 def _podinfo_volume() -> dict[str, Any]:

@@ -158,16 +158,6 @@ def is_loss(error: BaseException) -> bool:
     return isinstance(error, kinds) or (isinstance(error, RuntimeError) and "gloo" in str(error))
 
 
-def versions() -> dict[str, str]:
-    """Versions of what made a checkpoint, of the modules that are loaded."""
-    found = {"python": ".".join(str(part) for part in sys.version_info[:3])}
-    for name in ("torch", "numpy"):
-        version = getattr(sys.modules.get(name), "__version__", None)
-        if version:
-            found[name] = str(version)
-    return found
-
-
 def host() -> str:
     """This machine's name, for messages."""
     return os.uname().nodename

@@ -16,27 +16,39 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from spottrain.train import metrics
 from spottrain.train.log import Log
 
 PATH = "/progress"
+METRICS = "/metrics"
 _PATIENCE_SECONDS = 2.0
 
 
 class Progress:
     """The step, and the server that tells it if there is a port."""
 
-    def __init__(self, attempt_id: str, log: Log, more: Callable[[], Mapping[str, Any]] = dict) -> None:
-        """`more`: what else to tell at that moment (JSON), asked for in the server's thread."""
+    def __init__(
+        self,
+        attempt_id: str,
+        log: Log,
+        more: Callable[[], Mapping[str, Any]] = dict,
+        page: Callable[[], bytes] = bytes,
+    ) -> None:
+        """`more`: what else to tell at that moment (JSON); `page`: the page for Prometheus.
+
+        Both are asked for in the server's thread.
+        """
         self._attempt_id = attempt_id
         self._log = log
         self._more = more
+        self._metrics = page
         self._server: http.server.HTTPServer | None = None
         self.step: int | None = None
 
     def serve(self, port: int) -> None:
         """Answer from now on. A port that is taken, as by another pod on the host's network, is logged."""
         try:
-            self._server = _listen(port, self._answer)
+            self._server = _listen(port, self._page)
         except OSError as error:
             self._log.warning("no-progress-port", f"progress is not told: port {port}: {error}", port=port)
             return
@@ -55,19 +67,22 @@ class Progress:
             self._server.server_close()
             self._server = None
 
-    def _answer(self) -> bytes:
+    def _page(self, path: str) -> tuple[str, bytes]:
+        """Its type and its bytes; none where there is no such page."""
+        if path == METRICS:
+            return metrics.CONTENT_TYPE, self._metrics()
         said = {"spottrain": 1, "attemptID": self._attempt_id, "step": self.step, **self._more()}
-        return json.dumps(said).encode()
+        return "application/json", json.dumps(said).encode() if path == PATH else b""
 
 
-def _listen(port: int, answer: Any) -> http.server.HTTPServer:
+def _listen(port: int, page: Callable[[str], tuple[str, bytes]]) -> http.server.HTTPServer:
     class Handler(http.server.BaseHTTPRequestHandler):
         timeout = _PATIENCE_SECONDS
 
         def do_GET(self) -> None:
-            body = answer() if self.path == PATH else b""
+            kind, body = page(self.path)
             self.send_response(200 if body else 404)
-            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

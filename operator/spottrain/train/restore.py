@@ -15,7 +15,7 @@ from typing import Any
 
 from spottrain import errors
 from spottrain.checkpoint import claim, layout, lineage, manifest, store, transfer, view
-from spottrain.train import pace, peers, release, settings
+from spottrain.train import circumstances, pace, peers, release, settings, tracked
 from spottrain.train.clock import Clock
 from spottrain.train.log import Log
 
@@ -25,11 +25,18 @@ _FINE, _DAMAGED, _FAILED = 0, 1, 2
 
 @dataclass(frozen=True)
 class Restored:
-    """Where a run begins. `step`: the one it goes on from, None for a fresh start."""
+    """Where a run begins. `step`: the one it goes on from, None for a fresh start.
+
+    `time`: when that was committed, Unix seconds. On rank 0: `seconds` from the claim until it was loaded,
+    and how many damaged checkpoints were passed over (`skipped`).
+    """
 
     record: lineage.Record
     step: int | None
     history: pace.History
+    time: float | None = None
+    seconds: float = 0.0
+    skipped: int = 0
 
 
 @dataclass(frozen=True)
@@ -55,17 +62,22 @@ class Restorer:
         self._clock = clock
         self._log = log
         self._me = told.claimant(settings.draw_attempt_id())
+        self._begun = 0.0
+        self._skipped: set[str] = set()
         self._claimed: claim.Claim | None = None
         self._candidates: Iterator[manifest.Commit | view.Skipped] = iter(())
 
-    def restore(self, load: Callable[[Path], None], stopped: Callable[[], bool]) -> Restored | None:
-        """Claim and load. None when `stopped` said so before there was anything to claim."""
+    def restore(self, loader: tracked.Loader, stopped: Callable[[], bool]) -> Restored | None:
+        """Claim and load. None when `stopped` said so before there was anything to claim.
+
+        OtherWorld when another number of ranks saved it, and neither the loader nor the settings allow that.
+        """
         answer = peers.lead(self._peers, lambda: self._begin(stopped))
         if answer is None:
             return None
         begun = _Begun(**answer)
         record = lineage.decode(begun.record.encode(), begun.seq)
-        commit = self._load_best(load)
+        commit = self._load_best(loader)
         self._tell(record, commit)
         history = pace.History(
             exposure=begun.exposure,
@@ -74,14 +86,21 @@ class Restorer:
             blocked=commit.blocked if commit and commit.seconds else None,
             whole=commit.seconds or None if commit else None,
         )
-        return Restored(record, commit.step if commit else None, history)
+        return Restored(
+            record,
+            commit.step if commit else None,
+            history,
+            time=commit.time if commit else None,
+            seconds=self._clock.monotonic() - self._begun,
+            skipped=len(self._skipped),
+        )
 
     def _begin(self, stopped: Callable[[], bool]) -> Any:
         if self._told.go_file is not None:
             release.wait(self._told.go_file, self._me.attempt_id, self._clock, stopped)
         if stopped():
             return None
-        now = self._clock.unix()
+        now, self._begun = self._clock.unix(), self._clock.monotonic()
         claimed = claim.claim(self._store, self._me, now=now, skipped=self._skip)
         self._claimed = claimed
         self._candidates = view.sound(self._store, claimed.view, claimed.trail)
@@ -96,15 +115,17 @@ class Restorer:
         )
         return dataclasses.asdict(begun)
 
-    def _load_best(self, load: Callable[[Path], None]) -> manifest.Commit | None:
+    def _load_best(self, loader: tracked.Loader) -> manifest.Commit | None:
         while (found := peers.lead(self._peers, self._next)) is not None:
             directory = layout.parse_step_dir(found["directory"])
             commit = directory and manifest.decode(found["commit"].encode(), directory)
             if not isinstance(commit, manifest.Commit):
                 raise errors.CheckpointError(f"rank 0 sent a commit that is none: {commit}")
+            if not (loader.resizable or self._told.resizable):
+                circumstances.refuse_other_world(commit, self._peers.world)
             with _scratch(self._told.scratch) as folder:
-                if self._fetched(commit, folder):
-                    load(folder)
+                if self._fetched(commit, loader, folder):
+                    loader.load(folder)
                     return commit
         return None
 
@@ -118,11 +139,12 @@ class Restorer:
             claim.refuse_unless_fresh(self._me, self._claimed.trail)
         return None
 
-    def _fetched(self, commit: manifest.Commit, folder: Path) -> bool:
+    def _fetched(self, commit: manifest.Commit, loader: tracked.Loader, folder: Path) -> bool:
         """Whether every rank has its part; raises on every rank when one could not read the store."""
         mine, failure = _FINE, None
         try:
             problem = transfer.download(self._store, commit, self._peers.rank, folder)
+            problem = problem or transfer.download_more(self._store, commit, loader.wants(folder), folder)
         except errors.StoreError as error:
             problem, failure = None, error
             mine = _FAILED
@@ -130,6 +152,8 @@ class Restorer:
             mine = _DAMAGED
             self._skip(view.Skipped(commit.directory, problem))
         worst = self._peers.steps.agree([mine])[0]
+        if worst == _DAMAGED:
+            self._skipped.add(commit.directory.name)  # wherever the damage was met
         if failure is not None:
             raise failure
         if worst == _FAILED:
@@ -138,6 +162,7 @@ class Restorer:
 
     def _skip(self, skipped: view.Skipped) -> None:
         name = skipped.directory.name
+        self._skipped.add(name)
         self._log.warning(
             "skipped",
             f"skipping checkpoint {name}: {skipped.reason}",
@@ -161,6 +186,20 @@ class Restorer:
         self._log.info(
             "restored", sentence, step=commit.step, next_step=commit.step + 1, commit=name, **fields
         )
+        if self._peers.rank == 0:
+            self._tell_changes(commit)
+
+    def _tell_changes(self, commit: manifest.Commit) -> None:
+        saved = {**commit.versions, "ranks": str(commit.world_size)}
+        found = {**circumstances.here(), "ranks": str(self._peers.world)}
+        names = circumstances.changes(saved, found)
+        if names:
+            before, now = (circumstances.described(names, values) for values in (saved, found))
+            sentence = (
+                f"step {commit.step} was saved with {before} and goes on with {now}: "
+                "its numbers may differ in their last digits"
+            )
+            self._log.warning("changed", sentence, step=commit.step, changed=",".join(names))
 
 
 @contextlib.contextmanager

@@ -12,15 +12,15 @@ import enum
 import platform
 import shutil
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from spottrain import errors
-from spottrain.checkpoint import claim, layout, lineage, manifest, retention, store, transfer
-from spottrain.train import peers
+from spottrain.checkpoint import claim, layout, lineage, manifest, retention, store, transfer, view
+from spottrain.train import circumstances, peers
 from spottrain.train.clock import Clock
 from spottrain.train.log import Log
 
@@ -39,7 +39,8 @@ class Job:
     """One save of this rank: its files in `folder`, begun at `begun` (monotonic seconds).
 
     `blocked`: seconds for which it held training up; `stop`: it is the last one, since the attempt was told
-    to stop.
+    to stop; `problem`: asked after the upload, why the files are not what they were at its beginning, None if
+    they are.
     """
 
     directory: layout.StepDir
@@ -48,6 +49,7 @@ class Job:
     prune: bool
     blocked: float = 0.0
     stop: bool = False
+    problem: Callable[[], str | None] = lambda: None
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,7 @@ class Saver:
         self._peers = line
         self._place = place
         self._records = lineage.Records(place.store)
+        self._inspector = view.Inspector(place.store)
         self._clock = clock
         self._log = log
         self._current: Future[Verdict] | None = None
@@ -205,6 +208,8 @@ class Saver:
             try:
                 try:
                     files = transfer.upload(*where, abandoned=abandoned.is_set)
+                    if problem := job.problem():
+                        raise errors.CheckpointError(problem)
                 finally:
                     shutil.rmtree(job.folder, ignore_errors=True)
                 sent.set_result(files)
@@ -242,6 +247,7 @@ class Saver:
             return Verdict(step, problem=str(error), stale=True)
         except errors.SpottrainError as error:
             return Verdict(step, problem=str(error))
+        self._inspector.remember(commit)
         return Verdict(
             step, self._clock.monotonic() - job.begun, blocked=commit.blocked, time=self._clock.unix()
         )
@@ -261,7 +267,7 @@ class Saver:
             writer=writer,
             files=tuple(manifest.File(**file) for part in parts for file in part["files"]),
             world_size=self._peers.world,
-            versions=peers.versions(),
+            versions=circumstances.here(),
             time=self._clock.unix(),
             stop=job.stop,
             blocked=max(part.get("blocked", 0.0) for part in parts),
@@ -281,8 +287,9 @@ class Saver:
 
     def _prune(self, verdict: Verdict) -> Verdict:
         try:
+            place = self._place
             gone = retention.prune(
-                self._place.store, self._records, self._place.record, keep=self._place.keep
+                place.store, self._records, place.record, keep=place.keep, inspector=self._inspector
             )
         except errors.StaleAttempt as error:
             return replace(verdict, problem=str(error), stale=True)

@@ -20,10 +20,10 @@ import shutil
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from spottrain import errors
 from spottrain.checkpoint import layout, location
@@ -31,23 +31,11 @@ from spottrain.train import last_save, pace, peers, restore, saver, settings, si
 from spottrain.train.agreement import Agreement
 from spottrain.train.clock import Clock, SystemClock
 from spottrain.train.log import Log
+from spottrain.train.tracked import Given, Load, Tracked, Write
 
 PREEMPTED_EXIT = 75
 # How long a save that waits for other ranks is waited for when they have stopped answering.
 _PATIENCE_SECONDS = 2.0
-
-Load = Callable[[Path], None]
-Write = Callable[[Path], None]
-
-
-class Tracked(Protocol):
-    """State that can be written to a folder and loaded from it, see `Run.track`."""
-
-    def write(self, folder: Path) -> None:
-        """Write this rank's part."""
-
-    def load(self, folder: Path) -> None:
-        """Load what `write` wrote."""
 
 
 class Run:
@@ -99,16 +87,18 @@ class Run:
 
         self._tracked = torch.State(self._peers.rank, data=data, objects=objects, log=self._log)
 
-    def restore(self, load: Load | None = None) -> int:
+    def restore(self, load: Load | None = None, *, resizable: bool = False) -> int:
         """Load the newest checkpoint this attempt may take; the number of the first step to do, 0 for none.
 
         `load(folder)` gets a folder with what `write` wrote: rank 0's files, and this rank's own over them.
-        Without it, what was given to `track`. Raises StoreError, NoSuchStep, AllBroken, LineageBroken,
-        StaleAttempt or NotReleased rather than start from nothing by mistake.
+        Without it, what was given to `track`. `resizable`: `load` copes with what another number of ranks
+        saved. Raises StoreError, CheckpointError, StaleAttempt or NotReleased rather than start from nothing
+        by mistake.
         """
         place = location.open_store(self._told.location)
         restorer = restore.Restorer(self._peers, place, self._told, self._clock, self._log)
-        restored = restorer.restore(load or self._required().load, lambda: self._signal.seen)
+        loader = Given(load, resizable=resizable) if load else self._required()
+        restored = restorer.restore(loader, lambda: self._signal.seen)
         if restored is None or self._peers.steps.agree([int(self._signal.seen)])[0]:
             self._telling.resumed_from = restored.step if restored else None
             self._stop("SIGTERM before the first step")
@@ -122,7 +112,7 @@ class Run:
             history=restored.history,
         )
         self._pacer.begin(self._clock.monotonic())
-        self._telling.begin(self._pacer, restored.step)
+        self._telling.begin(self._pacer, restored)
         if self.rank == 0:
             self._telling.foresee()
         return 0 if restored.step is None else restored.step + 1
@@ -133,16 +123,26 @@ class Run:
         What was given to `track` is saved. The last step is always saved, so that a worker that starts
         once more finds its work done.
         """
-        tracked = self._required()
+        state = self._required()
         self._telling.total = total
-        for step in range(self.restore(tracked.load), total):
+        for step in range(self.restore(), total):
             yield step
-            last = step == total - 1
-            if self.should_save(step) or last:
-                self.save(step, tracked.write)
-            if self._stopping and not last:
-                raise SystemExit(PREEMPTED_EXIT)
+            self.done(step, state.write, total=total)
         self._complete = not self._given_up
+
+    def done(self, step: int, write: Write, *, total: int | None) -> None:
+        """On every rank, when step `step` of `total`, if known, is done: what `steps` does between two.
+
+        For training loops that are not the program's own, as in the adaptors. Saves with `write` when a save
+        is due and after the last step, and raises SystemExit at a stop before it.
+        """
+        self._telling.total = total
+        last = total is not None and step >= total - 1
+        if self.should_save(step) or last:
+            self.save(step, write)
+        if self._stopping and not last:
+            raise SystemExit(PREEMPTED_EXIT)
+        self._complete = last and not self._given_up
 
     def should_save(self, step: int) -> bool:
         """On every rank, when step `step` is done: True on every rank when a save is due, or a stop."""
@@ -284,6 +284,7 @@ class Run:
         if self._saver is not None:
             self._saver.finish_or_abandon(seconds=seconds, patience=_PATIENCE_SECONDS)
         self._say(telling.PREEMPTED)
+        self._telling.own_up(self._saver.committed if self._saver else None)
         self._log.flush()
         os._exit(PREEMPTED_EXIT)
 
@@ -322,7 +323,7 @@ class Run:
         return Agreement.heard(self._peers.steps.agree(mine.values()))
 
     def _settle(self) -> saver.Verdict | None:
-        """Wait for the save under way; the newest verdict. StaleAttempt when it met a newer attempt."""
+        """Wait for the save under way; the newest verdict. Raises StaleAttempt."""
         self._settle_one()
         return self._last
 
@@ -337,11 +338,11 @@ class Run:
 
     def _note_verdict(self, verdict: saver.Verdict) -> None:
         self._last = verdict
+        self._telling.saved(verdict)
         if not verdict.committed:
             self._pacer.save_failed(self._clock.monotonic())
             return
         self._pacer.save_done(cost=verdict.blocked, whole=verdict.seconds)
-        self._telling.saved(verdict)
         if self.rank == 0:
             self._telling.foresee()
 
@@ -380,18 +381,21 @@ def session(  # noqa: PLR0913 - all by keyword, each with a default
     interval: float | str | None = None,
     restore: str | int | None = None,
     on_broken: str | None = None,
+    on_resize: str | None = None,
 ) -> Run:
     """A run, for a `with` block in the main thread; torch.distributed, if used, is to be initialised before.
 
     `uri`: where checkpoints go, s3://bucket/prefix, gs://bucket/prefix, az://container/prefix or
     file:///directory; `endpoint`, `region`: where they aren't the cloud's own; `keep`: how many checkpoints;
     `interval`: seconds between saves or "auto"; `restore`: "Latest", "Fresh" or a step's number; `on_broken`:
-    "Stop" or "StartFresh", when every checkpoint is damaged.
+    "Stop" or "StartFresh", when every checkpoint is damaged; `on_resize`: "Stop" or "Continue", when another
+    number of ranks saved it and each had something of its own.
 
     In a SpotTrainingJob the object's settings count, and these fill what it leaves open. ConfigError,
     with what to set, when something is missing.
     """
-    arguments = settings.Arguments(uri, endpoint, region, keep, interval, restore, on_broken)
+    settings.refuse_directory(os.environ)
+    arguments = settings.Arguments(uri, endpoint, region, keep, interval, restore, on_broken, on_resize)
     return Run(settings.read(os.environ, arguments), os.environ, SystemClock())
 
 

@@ -20,7 +20,8 @@ TERMINATION_LOG = "/dev/termination-log"
 class Settings:
     """`interval`: seconds, None for automatic. `grace`: seconds from SIGTERM to SIGKILL.
 
-    `workers`: pods that train together; an index of an Independent job is alone.
+    `workers`: pods that train together; an index of an Independent job is alone. `resizable`: checkpoints of
+    another number of ranks are loaded, whatever each had of its own.
     """
 
     location: location.Location
@@ -32,6 +33,7 @@ class Settings:
     interval: float | None = None
     wish: str = lineage.LATEST
     start_fresh_when_broken: bool = False
+    resizable: bool = False
     grace: float = DEFAULT_GRACE
     go_file: Path | None = None
     termination_log: Path | None = None
@@ -61,6 +63,7 @@ class Arguments:
     interval: float | str | None = None
     restore: str | int | None = None
     on_broken: str | None = None
+    on_resize: str | None = None
 
 
 @dataclass(frozen=True)
@@ -90,15 +93,18 @@ class _Source:
         return value
 
 
-def read(env: Mapping[str, str], arguments: Arguments) -> Settings:
-    """The settings; ConfigError, with what to set, when something is missing or makes no sense."""
+def read(env: Mapping[str, str], arguments: Arguments, *, of_job: bool = False) -> Settings:
+    """The settings; ConfigError, with what to set, when something is missing or makes no sense.
+
+    `of_job`: the location is the one that all indexes of an Independent job share, and not this index's own.
+    """
     source = _Source(env)
     attempt_id = env.get("SPOTTRAIN_ATTEMPT_ID", "")
     if attempt_id and not layout.valid_attempt_id(attempt_id):
         raise errors.ConfigError(f"SPOTTRAIN_ATTEMPT_ID must be letters and digits, not {attempt_id!r}")
     go_file = env.get("SPOTTRAIN_GO_FILE", "")
     return Settings(
-        location=_location(source, arguments),
+        location=_location(source, arguments, of_job=of_job),
         attempt_id=attempt_id,
         attempt=int(source.number("SPOTTRAIN_ATTEMPT", None, 0, least=0)),
         job_uid=env.get("SPOTTRAIN_JOB_UID", ""),
@@ -107,6 +113,7 @@ def read(env: Mapping[str, str], arguments: Arguments) -> Settings:
         interval=_interval(source, arguments.interval),
         wish=_wish(source, arguments),
         start_fresh_when_broken=_on_broken(source, arguments.on_broken),
+        resizable=_on_resize(source, arguments.on_resize),
         grace=_grace(source),
         go_file=Path(go_file) if go_file else None,
         termination_log=_termination_log(source),
@@ -116,25 +123,70 @@ def read(env: Mapping[str, str], arguments: Arguments) -> Settings:
     )
 
 
+@dataclass(frozen=True)
+class Seat:
+    """One of the job's processes: number `index` of `of`, those that torchrun starts in each pod counted."""
+
+    index: int
+    of: int
+
+
+def seat(env: Mapping[str, str]) -> Seat:
+    """Which of the job's processes this is; the only one where nobody says."""
+    source = _Source(env)
+    index, pods = (
+        int(source.number(name, None, default, least=default))
+        for name, default in (("SPOTTRAIN_INDEX", 0), ("SPOTTRAIN_WORKERS", 1))
+    )
+    if "WORLD_SIZE" not in env:
+        return Seat(index, pods)
+    rank, world = (int(source.number(name, None, 0, least=0)) for name in ("RANK", "WORLD_SIZE"))
+    return Seat(index * world + rank, pods * world) if source.independent else Seat(rank, world)
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a process ends: `grace`, seconds from SIGTERM to SIGKILL, and the file for its last word."""
+
+    grace: float
+    termination_log: Path | None
+
+
+def ending(env: Mapping[str, str]) -> Ending:
+    """How this process ends; for programs that have no place for checkpoints."""
+    source = _Source(env)
+    return Ending(_grace(source), _termination_log(source))
+
+
+def refuse_directory(env: Mapping[str, str]) -> None:
+    """ConfigError where a sidecar stores what the program writes: both would save, each by its own steps."""
+    if env.get("SPOTTRAIN_CHECKPOINT_DIRECTORY"):
+        raise errors.ConfigError(
+            "spec.checkpoint.directory is for programs that don't use the library, and this one does: take "
+            "it out of the job"
+        )
+
+
 def draw_attempt_id() -> str:
     """An attempt id for a run that no operator started."""
     return secrets.token_hex(6)
 
 
-def _location(source: _Source, arguments: Arguments) -> location.Location:
+def _location(source: _Source, arguments: Arguments, *, of_job: bool) -> location.Location:
     uri = source.text("SPOTTRAIN_CHECKPOINT_URI", arguments.uri)
     if not uri:
         raise errors.ConfigError(
-            "where should checkpoints go? Set SPOTTRAIN_CHECKPOINT_URI, or call "
-            "spottrain.session(uri='s3://bucket/prefix'), or gs://, az://, file:///directory"
+            f"where should {'results' if of_job else 'checkpoints'} go? "
+            "Set SPOTTRAIN_CHECKPOINT_URI, or call session(uri='s3://bucket/prefix'), or gs://, az://, file:///directory"
         )
-    if source.independent and not source.env.get("SPOTTRAIN_CHECKPOINT_URI"):
+    index = f"/{source.env.get('SPOTTRAIN_INDEX', '0')}" if source.independent else ""
+    if index and not source.env.get("SPOTTRAIN_CHECKPOINT_URI"):
         # Every index runs the same program, and none may read what another has written. What the object
         # names is the index's own place already.
-        uri = f"{uri.rstrip('/')}/{source.env.get('SPOTTRAIN_INDEX', '0')}"
+        uri = f"{uri.rstrip('/')}{index}"
     return location.Location(
-        uri=uri,
-        folders=2 if source.independent else 1,  # the job's, and the index's below it
+        uri=uri.removesuffix(index) if of_job else uri,
+        folders=2 if index and not of_job else 1,  # the job's, and the index's below it
         endpoint=source.text("SPOTTRAIN_CHECKPOINT_ENDPOINT", arguments.endpoint),
         region=source.text("SPOTTRAIN_CHECKPOINT_REGION", arguments.region),
         limits=store.Limits(
@@ -175,6 +227,13 @@ def _on_broken(source: _Source, argument: str | None) -> bool:
     if text not in {"Stop", "StartFresh"}:
         raise errors.ConfigError(f"on_broken must be Stop or StartFresh, not {text!r}")
     return text == "StartFresh"
+
+
+def _on_resize(source: _Source, argument: str | None) -> bool:
+    text = source.text("SPOTTRAIN_ON_RESIZE", argument, "Stop")
+    if text not in {"Stop", "Continue"}:
+        raise errors.ConfigError(f"on_resize must be Stop or Continue, not {text!r}")
+    return text == "Continue"
 
 
 def _grace(source: _Source) -> float:

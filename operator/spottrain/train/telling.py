@@ -1,4 +1,4 @@
-"""What a run tells of itself: `/progress` while it lives, and its last word.
+"""What a run tells of itself: `/progress` and `/metrics` while it lives, and its last word.
 
     {…, "total": 1000, "perSecond": 3.125, "resumedFrom": 20,
      "checkpoint": {"step": 40, "time": 1795965891.8, "seconds": 12.1, "blockedSeconds": 0.84},
@@ -8,9 +8,10 @@
 measured. Both, like the numbers, are null as long as they are not known.
 """
 
+from dataclasses import replace
 from typing import Any
 
-from spottrain.train import pace, progress, saver, settings, termination
+from spottrain.train import metrics, pace, progress, restore, saver, settings, termination
 from spottrain.train.clock import Clock
 from spottrain.train.log import Log
 
@@ -25,8 +26,10 @@ class Telling:
         self._pacer = pacer
         self._clock = clock
         self._log = log
-        self._progress = progress.Progress(told.attempt_id, log, self.report)
+        self._progress = progress.Progress(told.attempt_id, log, self.report, self.metrics)
+        self._restored: restore.Restored | None = None
         self._saved: saver.Verdict | None = None
+        self._tally = metrics.Tally()
         self._fits: bool | None = None
         self.resumed_from: int | None = None
         self.total: int | None = None
@@ -45,19 +48,24 @@ class Telling:
         """Answer no more."""
         self._progress.close()
 
-    def begin(self, pacer: pace.Pacer, resumed_from: int | None) -> None:
-        """Training goes on from that step, at the pace of `pacer`."""
-        self._pacer, self.resumed_from = pacer, resumed_from
+    def begin(self, pacer: pace.Pacer, restored: restore.Restored) -> None:
+        """Training goes on from there, at the pace of `pacer`."""
+        self._pacer, self._restored, self.resumed_from = pacer, restored, restored.step
 
     def step_done(self, step: int, rank: int) -> None:
         """This step is done."""
         if self.step is None:
             self._log.info("first-step", f"first step {step} after restore", step=step, rank=rank)
         self._progress.step = step
+        self._tally = replace(self._tally, steps=self._tally.steps + 1)
 
     def saved(self, verdict: saver.Verdict) -> None:
-        """This save was committed."""
+        """This save was committed, or came to nothing."""
+        if not verdict.committed:
+            self._tally = replace(self._tally, failed=self._tally.failed + 1)
+            return
         self._saved = verdict
+        self._tally = self._tally.saved(blocked=verdict.blocked, whole=verdict.seconds)
 
     def foresee(self) -> None:
         """Say whether a stop leaves time for a save, whenever the answer has changed."""
@@ -98,6 +106,33 @@ class Telling:
                 "fits": outlook.fits,
             },
         }
+
+    def own_up(self, saved: saver.Verdict | None) -> None:
+        """Say what is lost when the process ends now; `saved`: the newest save that was committed."""
+        last = saved.step if saved else self.resumed_from
+        if self.step is None or (last is not None and last >= self.step):
+            return
+        since = "the start" if last is None else f"step {last}"
+        kept = "" if last is None else last
+        self._log.warning("lost-work", f"what came after {since} is lost", step=self.step, saved=kept)
+
+    def metrics(self) -> bytes:
+        """The page for Prometheus."""
+        saved, restored, outlook = self._saved, self._restored, self._pacer.outlook()
+        now = metrics.Reading(
+            self._tally,
+            step=self.step,
+            total=self.total,
+            rate=self._pacer.rate(),
+            resumed_from=self.resumed_from,
+            restore=restored.seconds if restored else None,
+            skipped=restored.skipped if restored else None,
+            saved_step=saved.step if saved else self.resumed_from,
+            saved_time=saved.time if saved else restored.time if restored else None,
+            stop=outlook.seconds if outlook else None,
+            grace=self._told.grace,
+        )
+        return metrics.render(now)
 
     def say(self, state: str, saved: saver.Verdict | None) -> None:
         """Leave the last word; `saved`: the newest save that was committed."""

@@ -1,17 +1,16 @@
 """The state of a torch run: model, optimizer, scheduler and the like, random generators, data position.
 
-For layouts in which every rank holds the same model (one process, DistributedDataParallel): rank 0 writes
-what is alike, and each rank its own generators and its own place in the data. Sharded models (FSDP,
-tensor parallel) need `run.save(step, write)` with a `write` of the program's own.
+Rank 0 writes what is alike on every rank, and each rank its own generators and its own place in the data.
+Where every rank holds the whole model (one process, DistributedDataParallel), it is alike; sharded ones are
+`shards`' business.
 """
 
-import random
-import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from spottrain import errors
+from spottrain.train import generators, shards
 from spottrain.train.log import Log
 
 SHARED, OWN = "state.pt", "rank.pt"
@@ -29,26 +28,42 @@ class State:
         self._torch = torch
         self._rank = rank
         self._data = data
-        self._objects = {
-            name: _unwrapped(torch, value) for name, value in objects.items() if value is not None
-        }
         self._log = log
-        for name, value in {**self._objects, "data": data}.items():
+        given = {name: _unwrapped(torch, value) for name, value in objects.items() if value is not None}
+        for name, value in {**given, "data": data}.items():
             if value is not None and not (hasattr(value, "state_dict") and hasattr(value, "load_state_dict")):
                 raise errors.ConfigError(f"run.track({name}=…) has no state_dict and load_state_dict")
+        self._shards = shards.find(torch, given)
+        self._objects = {name: value for name, value in given.items() if not self._is_sharded(value)}
+
+    @property
+    def resizable(self) -> bool:
+        """Whether it can be loaded by another number of ranks: a place in the data can't."""
+        return self._data is None
 
     def write(self, folder: Path) -> None:
         """Write this rank's part."""
         if self._rank == 0:
             shared = {name: value.state_dict() for name, value in self._objects.items()}
             self._torch.save(shared, folder / SHARED)
-        own = {"rank": self._rank, "generators": self._generators()}
+        own = {"rank": self._rank, "generators": generators.states()}
         if self._data is not None:
             own["data"] = self._data.state_dict()
         self._torch.save(own, folder / OWN)
+        if self._shards:
+            self._shards.write(folder)
+
+    def wants(self, folder: Path) -> Collection[str]:
+        """See tracked.Loader."""
+        return self._shards.wants(folder) if self._shards else ()
 
     def load(self, folder: Path) -> None:
         """Load what `write` wrote."""
+        if self._shards is None and (folder / shards.FOLDER).is_dir():
+            raise errors.CheckpointError(
+                "the checkpoint holds a sharded model, and the one that run.track() was given is whole: "
+                "shard it before run.track()"
+            )
         shared = self._read(folder / SHARED)
         if set(shared) != set(self._objects):
             raise errors.CheckpointError(
@@ -57,6 +72,8 @@ class State:
             )
         for name, value in self._objects.items():
             value.load_state_dict(shared[name])
+        if self._shards:
+            self._shards.load(folder)
         own = self._read(folder / OWN)
         if own["rank"] != self._rank:
             sentence = f"rank {self._rank} was not there at this save: its random generators start afresh"
@@ -64,30 +81,18 @@ class State:
             return
         if self._data is not None and "data" in own:
             self._data.load_state_dict(own["data"])
-        self._set_generators(own["generators"])
+            # A stateful loader makes its iterator when it is asked for its state, and `iter` then takes that
+            # one. To make it draws from torch's generator, in the middle of an epoch in which the unbroken
+            # run draws nothing: so it has to happen before the generators are set.
+            self._data.state_dict()
+        generators.put_back(own["generators"])
+
+    def _is_sharded(self, value: Any) -> bool:
+        kinds = (self._torch.nn.Module, self._torch.optim.Optimizer)
+        return self._shards is not None and isinstance(value, kinds)
 
     def _read(self, path: Path) -> Any:
         return self._torch.load(path, map_location="cpu", weights_only=True)
-
-    def _generators(self) -> dict[str, Any]:
-        states: dict[str, Any] = {"python": random.getstate(), "torch": self._torch.get_rng_state()}
-        numpy = sys.modules.get("numpy")
-        if numpy is not None:
-            name, keys, *rest = numpy.random.get_state(legacy=True)
-            states["numpy"] = [name, keys.tolist(), *rest]
-        if self._torch.cuda.is_available() and self._torch.cuda.is_initialized():
-            states["cuda"] = self._torch.cuda.get_rng_state()
-        return states
-
-    def _set_generators(self, states: Mapping[str, Any]) -> None:
-        random.setstate(states["python"])
-        self._torch.set_rng_state(states["torch"])
-        numpy = sys.modules.get("numpy")
-        if numpy is not None and "numpy" in states:
-            name, keys, *rest = states["numpy"]
-            numpy.random.set_state((name, numpy.array(keys, dtype="uint32"), *rest))
-        if "cuda" in states and self._torch.cuda.is_available():
-            self._torch.cuda.set_rng_state(states["cuda"])
 
 
 def _unwrapped(torch: Any, value: Any) -> Any:

@@ -1,7 +1,7 @@
 """Ranks that meet in an all-reduce in each step.
 
 Environment: STEPS, STEP_SECONDS, AHEAD (a rank that waits after the step instead of before it, so that it is
-ahead of the others), and torchrun's.
+ahead of the others), ALIKE (no rank has anything of its own), and torchrun's.
 """
 
 import os
@@ -38,7 +38,7 @@ def main() -> None:
     rank = dist.get_rank()
     model, counter = torch.nn.Linear(2, 2), Counter()
     with spottrain.session() as run:
-        run.track(model=model, data=counter)
+        run.track(model=model, data=None if os.environ.get("ALIKE") else counter)
         for step in run.steps(STEPS):
             if rank != AHEAD:
                 time.sleep(PAUSE)

@@ -48,6 +48,22 @@ def test_a_floor_in_percent_is_rounded_up(text: object, floor: int) -> None:
         ),
         ({"spot": {"spread": "far"}}, "spec.spot.spread: write zone, pack or none"),
         ({"checkpoint": {"uri": "./ck"}}, "spec.checkpoint.uri: write s3://bucket/prefix, gs://"),
+        (
+            {"checkpoint": {"directory": "/ck"}, "mode": "Independent"},
+            "spec.checkpoint.directory needs spec.checkpoint.uri, where what is written there is kept",
+        ),
+        (
+            {"checkpoint": {"uri": "s3://b/p", "directory": "ck"}},
+            "spec.checkpoint.directory: write an absolute path without '.', '..', colons, spaces or a slash",
+        ),
+        (
+            {"checkpoint": {"uri": "s3://b/p", "directory": "/a/../b"}},
+            "spec.checkpoint.directory: write an absolute path",
+        ),
+        (
+            {"checkpoint": {"uri": "s3://b/p", "directory": "/ck", "interval": "5m"}},
+            "spec.checkpoint.interval is for programs that use the library: with spec.checkpoint.directory",
+        ),
         ({"maxFailures": -1}, "spec.maxFailures: write a whole number of at least 0"),
         ({"maxFailures": True}, "spec.maxFailures: write a whole number of at least 0"),
     ],

@@ -3,7 +3,7 @@
 import pytest
 
 from spottrain import errors
-from spottrain.checkpoint import layout, lineage, retention, view
+from spottrain.checkpoint import claim, layout, lineage, retention, view
 from tests.contract.memory import MemoryStore
 from tests.unit.checkpoint.lives import save, slip_in, start, upload
 
@@ -133,3 +133,30 @@ def test_the_commit_goes_before_the_files_it_names(store: MemoryStore):
     gone.clear()
     prune(recording, a, 1)
     assert [key.rpartition("/")[2] for key in gone] == ["COMMIT.json", "state"]
+
+
+def test_what_is_known_is_not_asked_for_again():
+    """Two listings tell what there is and that nobody has taken over; the commits were our own."""
+    asked: list[str] = []
+
+    class Asked(MemoryStore):
+        def list(self, prefix):  # noqa: ANN001, ANN202
+            asked.append(f"list {prefix}")
+            return super().list(prefix)
+
+        def get(self, key):  # noqa: ANN001, ANN202
+            asked.append(f"get {key}")
+            return super().get(key)
+
+    store = Asked()
+    a = start(store, "a").record
+    records, inspector = lineage.Records(store), view.Inspector(store)
+    for step in (1, 2, 3):
+        commit = upload(store, a, step)
+        claim.publish(store, records, a, commit)
+        inspector.remember(commit)
+    retention.prune(store, records, a, keep=2, inspector=inspector)
+    asked.clear()
+    retention.prune(store, records, a, keep=2, inspector=inspector)
+    assert asked == ["list steps/", "list lineage/"]
+    assert left(store) == [(2, "a"), (3, "a")]

@@ -42,6 +42,17 @@ def test_each_rank_gets_rank_zeros_files_and_over_them_its_own(store: MemoryStor
     assert fetched(store, commit, 2, tmp_path / "to2") == {"model": "weights", "deep/own": "zero's"}
 
 
+def test_what_another_rank_wrote_is_fetched_by_its_plain_name(store: MemoryStore, tmp_path: Path):
+    zero = transfer.upload(store, write(tmp_path / "0", index="all"), DIRECTORY, 0)
+    one = transfer.upload(store, write(tmp_path / "1", shards__1="one's"), DIRECTORY, 1)
+    commit = manifest.Commit(3, manifest.Writer("a", "00", 1), (*zero, *one), world_size=2)
+    target = tmp_path / "to"
+    assert fetched(store, commit, 0, target) == {"index": "all"}
+    assert transfer.download_more(store, commit, {"shards/1", "index"}, target) is None
+    assert (target / "shards" / "1").read_text() == "one's"
+    assert transfer.download_more(store, commit, {"shards/2"}, target) == "it has no shards/2"
+
+
 def test_changed_bytes_of_the_same_size_are_damage(store: MemoryStore, tmp_path: Path):
     commit = saved(store, tmp_path)
     store.delete([DIRECTORY.key("model")])

@@ -253,3 +253,44 @@ def test_a_pod_that_was_trimmed_reads_the_same() -> None:
         None,
     )
     assert "affinity" not in trimmed["spec"]
+
+
+def beside_our_sidecar(
+    main: dict[str, Any], sidecar: dict[str, Any], phase: str = "Running"
+) -> dict[str, Any]:
+    """A worker whose checkpoints our sidecar stores."""
+    raw = running_beside(main, phase=phase)
+    raw["spec"]["initContainers"] = [{"name": "spottrain-watch", "restartPolicy": "Always"}]
+    raw["status"]["initContainerStatuses"] = [{"name": "spottrain-watch", "state": sidecar}]
+    return raw
+
+
+STORED = '{"spottrain": 1, "state": "%s", "step": 40, "savedStep": 40, "saveSeconds": 2.5}'
+
+
+def test_a_worker_has_not_finished_before_its_sidecar_has_stored_what_it_saved_last() -> None:
+    """Nobody may call the job complete while its last checkpoint is on a node's disk alone."""
+    view = views.pod(beside_our_sidecar(terminated(0), {"running": {}}))
+    assert (view.outcome, view.running, view.flushing) == ("", True, True)
+    view = views.pod(beside_our_sidecar(terminated(0), terminated(0), "Succeeded"))
+    assert (view.outcome, view.running, view.flushing) == ("Succeeded", False, False)
+
+
+def test_a_worker_that_failed_has_failed_whatever_its_sidecar_does() -> None:
+    view = views.pod(beside_our_sidecar(terminated(1), {"running": {}}))
+    assert (view.outcome, view.running) == ("Failed", False)
+
+
+def test_our_sidecar_never_decides_however_it_ends() -> None:
+    for code, phase in ((0, "Running"), (1, "Running")):
+        view = views.pod(beside_our_sidecar({"running": {}}, terminated(code), phase))
+        assert (view.outcome, view.running, view.exit) == ("", True, None)
+    view = views.pod(beside_our_sidecar(terminated(0), terminated(137, "OOMKilled"), "Succeeded"))
+    assert view.exit is not None
+    assert (view.outcome, view.exit.out_of_memory) == ("Succeeded", False)
+
+
+def test_our_sidecars_last_word_tells_what_is_stored_and_nothing_of_the_program() -> None:
+    for said, state in (("stored", ""), ("finished", ""), ("unsaved", "unsaved")):
+        raw = beside_our_sidecar(terminated(143), terminated(0, message=STORED % said), "Failed")
+        assert views.pod(raw).said == snap.Words(state, 40, 40, 2.5)

@@ -88,6 +88,17 @@ def test_a_notice_stops_the_gang_within_the_deadline_and_avoids_the_node() -> No
     assert cluster.overlays["tr-2-2"].avoid == (node,)
 
 
+def test_a_sidecars_least_two_seconds_lie_within_the_window_too() -> None:
+    """A program that uses all of the grace leaves it those, and its kubelet gives them after the grace."""
+    checkpoint = spec.Checkpoint("s3://ck/tr", directory="/checkpoints")
+    cluster = virtual.Cluster(virtual.wishes(checkpoint=checkpoint)).running()
+    node = cluster.pods["tr-2-1"].node
+    assert {overlay.grace for overlay in cluster.overlays.values()} == {26}
+    cluster.change_node(node, notice="spot", deadline=cluster.now + dt.timedelta(seconds=20))
+    cluster.settle()
+    assert cluster.pods["tr-2-1"].grace == 16.0
+
+
 def test_a_worker_that_is_stopping_already_is_not_deleted_again_when_its_deadline_comes_nearer() -> None:
     """No kubelet would act on it, and the pod would look given up on while it saves."""
     cluster = virtual.Cluster().running()

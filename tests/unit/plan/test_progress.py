@@ -67,6 +67,15 @@ def test_the_last_word_of_a_life_tells_its_checkpoint_where_nobody_could_ask() -
     assert cluster.status.step == 57
 
 
+def test_the_last_word_of_a_life_outweighs_what_it_told_before() -> None:
+    cluster = virtual.Cluster(virtual.wishes(workers=1)).running()
+    told(cluster)
+    cluster.pass_time(30)
+    cluster.end("tr-0-1", 0, said=snap.Words("finished", 57, 57, 3.5))
+    cluster.settle()
+    assert cluster.status.checkpoint == status.Checkpoint(57, cluster.now, 3.5)
+
+
 def test_what_a_life_began_with_is_no_save_of_its_own() -> None:
     cluster = virtual.Cluster().running()
     name = cluster.pod(0).name
@@ -102,3 +111,42 @@ def test_a_report_alone_decides_nothing_but_its_step() -> None:
     more = dataclasses.replace(one, progress=status.Progress(1000, 3.0, virtual.EPOCH), checkpoint=SAVED)
     assert more.decides_as(one)
     assert not dataclasses.replace(one, step=42).decides_as(one)
+
+
+def storing(one: status.Status) -> tuple[bool | None, str] | None:
+    found = conditions.find(one.conditions, conditions.CHECKPOINTS_STORED)
+    return None if found is None else (found.status, found.message)
+
+
+def test_what_a_sidecar_does_not_store_is_said_once_until_it_does() -> None:
+    cluster = virtual.Cluster().running()
+    events = len(cluster.events)
+    assert storing(told(cluster)) is None
+    for _ in range(2):
+        assert storing(told(cluster, problem="it is in shards")) == (False, "it is in shards")
+    assert [event.reason for event in cluster.events[events:]] == ["NotStored"]
+    assert storing(told(cluster)) == (True, "they are stored again")
+
+
+def test_a_job_that_finished_says_if_its_last_checkpoint_was_not_stored() -> None:
+    cluster = virtual.Cluster(virtual.wishes(workers=1)).running()
+    told(cluster)
+    said = snap.Words(snap.UNSAVED, 40, 40, 2.5)
+    cluster.end("tr-0-1", 0, said=said)
+    cluster.settle()
+    assert cluster.status.phase is status.Phase.COMPLETE
+    stored, text = storing(cluster.status) or (None, "")
+    assert stored is False
+    assert text.startswith("tr-0-1 finished, and its last checkpoint was not stored: ")
+
+
+def test_a_job_is_not_complete_while_a_last_checkpoint_is_on_its_way() -> None:
+    cluster = virtual.Cluster(virtual.wishes(workers=1)).running()
+    ended = snap.Exit(0, "Completed", cluster.now)
+    running = cluster.pods["tr-0-1"]
+    cluster.pods["tr-0-1"] = dataclasses.replace(running, exit=ended, flushing=True)
+    cluster.settle()
+    assert not cluster.status.over
+    cluster.pods["tr-0-1"] = dataclasses.replace(running, exit=ended, running=False, phase="Succeeded")
+    cluster.settle()
+    assert cluster.status.phase is status.Phase.COMPLETE

@@ -2,10 +2,12 @@
 
 from typing import Any
 
+import pytest
+
 from spottrain.api import clouds, spec
 from spottrain.plan import actions
 from spottrain.plan import snapshot as snap
-from spottrain.render import identity, pod, scheduling
+from spottrain.render import identity, pod, scheduling, shells
 
 JOB = identity.Identity("t", "tr", "u1")
 
@@ -108,6 +110,28 @@ def test_only_worker_0_of_a_gang_is_told_where_to_tell_its_step() -> None:
     for index, port in ((0, "29580"), (1, None)):
         assert environment(rendered(index=index)).get("SPOTTRAIN_PROGRESS_PORT") == port
     assert "SPOTTRAIN_PROGRESS_PORT" not in environment(independent(index=0))
+
+
+def declared(one: dict[str, Any]) -> list[dict[str, Any]]:
+    return list(one["spec"]["containers"][0].get("ports", []))
+
+
+def test_worker_0_of_a_gang_declares_the_port_on_which_prometheus_finds_its_metrics() -> None:
+    port = {"name": "spottrain", "containerPort": 29580}
+    own = {"name": "debug", "containerPort": 80}
+    assert declared(rendered(index=0)) == [port]
+    assert declared(rendered(index=1)) == []
+    assert declared(independent(index=0)) == []
+    with_own = {"containers": [{"name": "c", "image": "i", "ports": [own]}, {"name": "d", "image": "i"}]}
+    assert declared(rendered(with_own, index=0)) == [own, port]
+    assert "ports" not in rendered(with_own, index=0)["spec"]["containers"][1]
+
+
+def test_no_port_is_declared_where_it_would_be_the_hosts_or_the_template_has_it() -> None:
+    assert declared(rendered({"hostNetwork": True}, index=0)) == []
+    for taken in ({"name": "spottrain", "containerPort": 1}, {"name": "x", "containerPort": 29580}):
+        container = {"name": "c", "image": "i", "ports": [taken]}
+        assert declared(rendered({"containers": [container]}, index=0)) == [taken]
 
 
 def test_torchruns_agent_leaves_its_workers_the_whole_grace() -> None:
@@ -283,3 +307,37 @@ def test_a_floor_worker_has_no_preference_among_pools() -> None:
     pool = snap.Pool(clouds.Capacity.SPOT, "zone-a", "g5.xlarge")
     node = rendered(resting=(pool,), floor=True)["spec"]["affinity"]["nodeAffinity"]
     assert "preferredDuringSchedulingIgnoredDuringExecution" not in node
+
+
+@pytest.mark.parametrize(
+    "command", [["sh", "-c", "cd /app && python train.py"], ["/bin/bash", "run"], ["/app/run.sh"]], ids=str
+)
+def test_b01_a_container_whose_command_is_a_shell_passes_sigterm_on(command: list[str]) -> None:
+    lifecycle = {"postStart": {"exec": {"command": ["true"]}}}
+    containers = [{"name": "c", "image": "i", "command": command, "lifecycle": lifecycle}]
+    (one,) = rendered({"containers": containers})["spec"]["containers"]
+    assert one["lifecycle"] == {
+        **lifecycle,
+        "preStop": {"exec": {"command": ["sh", "-c", shells.HAND_DOWN]}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("container", "pod"),
+    [
+        ({"command": ["python", "train.py"]}, {}),
+        ({}, {}),
+        ({"command": ["sh"]}, {"shareProcessNamespace": True}),
+        ({"command": ["sh"]}, {"hostPID": True}),
+    ],
+    ids=["a program", "the image's own command", "PID 1 is the pod's", "PID 1 is the machine's"],
+)
+def test_b01_other_containers_get_no_hook(container: dict[str, Any], pod: dict[str, Any]) -> None:
+    containers = [{"name": "c", "image": "i", **container}]
+    assert "lifecycle" not in rendered({**pod, "containers": containers})["spec"]["containers"][0]
+
+
+def test_b01_a_hook_of_the_templates_own_is_left_alone() -> None:
+    own = {"preStop": {"exec": {"command": ["save"]}}}
+    containers = [{"name": "c", "image": "i", "command": ["sh"], "lifecycle": own}]
+    assert rendered({"containers": containers})["spec"]["containers"][0]["lifecycle"] == own

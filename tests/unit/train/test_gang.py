@@ -8,13 +8,14 @@ import pytest
 
 from spottrain import errors
 from spottrain.checkpoint import layout, lineage, location, view
-from spottrain.train import peers, restore, saver, settings
+from spottrain.train import peers, restore, saver, settings, tracked
 from spottrain.train.clock import SystemClock
 from spottrain.train.log import Log
 from tests.contract.memory import MemoryStore
 from tests.unit.train import ranks
 
 CLOCK = SystemClock()
+OWN = "(its shard, its place in the data)"
 LOG = Log(CLOCK)
 
 
@@ -30,7 +31,7 @@ class FailingFor(MemoryStore):
             raise errors.StoreUnavailable(f"cannot write {key}")
         super().put_file(key, source)
 
-    def get_file(self, key: str, target: Path) -> bool:
+    def get_file(self, key: str, target: Path) -> str | None:
         if self.read in key:
             raise errors.StoreUnavailable(f"cannot read {key}")
         return super().get_file(key, target)
@@ -41,7 +42,7 @@ def told(attempt_id: str, **changes: Any) -> settings.Settings:
 
 
 def restored(
-    store: MemoryStore, attempt_id: str, line: peers.Peers, **changes: Any
+    store: MemoryStore, attempt_id: str, line: peers.Peers, *, resizable: bool = False, **changes: Any
 ) -> tuple[restore.Restored | None, dict[str, str]]:
     """What a rank begins with: where, and the files it was given."""
     files: dict[str, str] = {}
@@ -50,7 +51,7 @@ def restored(
         files.update({path.name: path.read_text() for path in folder.iterdir()})
 
     restorer = restore.Restorer(line, store, told(attempt_id, **changes), CLOCK, LOG)
-    return restorer.restore(load, lambda: False), files
+    return restorer.restore(tracked.Given(load, resizable=resizable), lambda: False), files
 
 
 def save(store: MemoryStore, record: lineage.Record, line: peers.Peers, step: int, folder: Path) -> Any:
@@ -103,8 +104,27 @@ def test_each_rank_gets_what_is_for_all_and_what_is_its_own(tmp_path: Path):
 def test_a_rank_that_was_not_there_gets_rank_zeros(tmp_path: Path):
     store = MemoryStore()
     live(store, "a", tmp_path, 7, world=2)
-    outcome = ranks.together(3, lambda line: restored(store, "b", line))
+    outcome = ranks.together(3, lambda line: restored(store, "b", line, resizable=True))
     assert outcome[2][1] == {"model": "weights 7", "own": "7 of rank 0"}
+
+
+@pytest.mark.parametrize("world", [1, 3])
+def test_another_number_of_ranks_is_refused_before_anything_is_loaded(tmp_path: Path, world: int):
+    store = MemoryStore()
+    live(store, "a", tmp_path, 7, world=2)
+    outcome = ranks.together(world, lambda line: restored(store, "b", line))
+    assert [type(error) for error in outcome] == [errors.OtherWorld] * world
+    assert (
+        f"step 7 was saved by 2 ranks, each something of its own {OWN}, and now there are {world}: run "
+        in str(outcome[0])
+    )
+
+
+def test_what_rank_zero_saved_alone_is_for_any_number_of_ranks(tmp_path: Path):
+    store = MemoryStore()
+    live(store, "a", tmp_path, 7, world=1)
+    outcome = ranks.together(3, lambda line: restored(store, "b", line))
+    assert [files["model"] for _, files in outcome] == ["weights 7"] * 3
 
 
 def test_damage_that_one_rank_meets_sends_all_to_the_next_best(tmp_path: Path):
@@ -115,6 +135,7 @@ def test_damage_that_one_rank_meets_sends_all_to_the_next_best(tmp_path: Path):
     store.put_if_absent(key, b"7 of rank 9")
     outcome = ranks.together(3, lambda line: restored(store, "b", line))
     assert [begun.step for begun, _ in outcome] == [5, 5, 5]
+    assert outcome[0][0].skipped == 1
     assert [files["own"] for _, files in outcome] == [f"5 of rank {rank}" for rank in range(3)]
 
 
@@ -298,7 +319,7 @@ def test_what_a_save_cost_is_there_for_the_next_life_and_so_is_that_it_was_annou
             background.drain()
 
     assert ranks.together(2, rank) == [None, None]
-    found, _ = restored(store, "b", peers.ALONE)
+    found, _ = restored(store, "b", peers.ALONE, resizable=True)
     assert found is not None
     history = found.history
     assert (history.interruptions, history.announced, history.blocked) == (1, 1, 1.5)

@@ -32,6 +32,17 @@ def test_it_tells_the_attempt_and_the_newest_step() -> None:
         progress.close()
 
 
+def test_the_page_for_prometheus_is_beside_it() -> None:
+    progress = Progress("5e0f", LOG, page=lambda: b"spottrain_run_step 41\n")
+    progress.serve(0)
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{progress.port}/metrics", timeout=5) as answer:
+            assert answer.read() == b"spottrain_run_step 41\n"
+            assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    finally:
+        progress.close()
+
+
 def test_after_the_session_nobody_answers() -> None:
     progress = Progress("5e0f", LOG)
     progress.serve(0)

@@ -86,6 +86,7 @@ def test_on_a_laptop_the_variable_will_do():
         ({"SPOTTRAIN_RESTORE": "Step"}, {}, "restore must be Latest, Fresh or Step:<number>"),
         ({}, {"restore": "newest"}, "not 'newest'"),
         ({}, {"on_broken": "Ignore"}, "on_broken must be Stop or StartFresh"),
+        ({}, {"on_resize": "Ignore"}, "on_resize must be Stop or Continue"),
         ({"SPOTTRAIN_ATTEMPT_ID": "a-b"}, {}, "must be letters and digits, not 'a-b'"),
     ],
 )
@@ -119,3 +120,28 @@ def test_a_torchrun_restart_on_a_laptop_does_not_start_afresh_again():
     assert read(env, restore="Fresh").wish == "Fresh"
     assert read({**env, "TORCHELASTIC_RESTART_COUNT": "1"}, restore="Fresh").wish == "Latest"
     assert read({**CLUSTER, "SPOTTRAIN_RESTORE": "Fresh", "TORCHELASTIC_RESTART_COUNT": "1"}).wish == "Fresh"
+
+
+def test_all_indexes_of_a_job_share_the_place_that_the_object_names():
+    told = settings.read(INDEPENDENT, Arguments(uri="s3://mine/ck"), of_job=True)
+    assert (told.location.uri, told.location.folders) == ("s3://ck/tr", 1)
+    env = {name: one for name, one in INDEPENDENT.items() if name != "SPOTTRAIN_CHECKPOINT_URI"}
+    assert settings.read(env, Arguments(uri="s3://mine/ck/"), of_job=True).location.uri == "s3://mine/ck"
+    assert settings.read(CLUSTER, Arguments(), of_job=True).location.uri == "s3://ck/tr"
+    with pytest.raises(errors.ConfigError, match="where should results go"):
+        settings.read({}, Arguments(), of_job=True)
+
+
+@pytest.mark.parametrize(
+    ("env", "wanted"),
+    [
+        ({}, (0, 1)),
+        ({"SPOTTRAIN_INDEX": "1", "SPOTTRAIN_WORKERS": "4"}, (1, 4)),
+        ({**CLUSTER, "RANK": "5", "WORLD_SIZE": "8"}, (5, 8)),
+        ({**INDEPENDENT, "RANK": "1", "WORLD_SIZE": "2"}, (3, 8)),
+        ({**INDEPENDENT}, (1, 4)),
+    ],
+)
+def test_each_process_of_a_job_has_a_seat_of_its_own(env: dict[str, str], wanted: tuple[int, int]):
+    found = settings.seat(env)
+    assert (found.index, found.of) == wanted

@@ -1,0 +1,199 @@
+"""From what is heard to what is done.
+
+::
+
+    a look at a source ─► take ─► which notices stand, how the sources are
+                          act ──► the Node's mark, one Event a notice, and after two seconds its workers
+
+`act` looks at the whole each time: what could not be done is tried again, what is done is left alone.
+"""
+
+import collections.abc as cabc
+import dataclasses
+import logging
+
+from spottrain.agent import clock as clocks
+from spottrain.agent import cluster, duty, health, marks, metrics, notice, own_node, standing, watch
+
+LOG = logging.getLogger(__name__)
+OPERATOR_ACTS_WITHIN = 2.0
+"""Seconds that the operator has from the notice on: it stops the whole gang, the agent its node's part."""
+LOOK_AGAIN = 10.0
+"""Seconds until the mark is looked for again while the notice stands: somebody may have taken it away."""
+STOP_AGAIN = 1.0
+HEARTBEAT = 300.0
+TICK = 0.25
+"""Seconds between two passes while something is under way, and while nothing is."""
+IDLE_TICK = 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Saying:
+    """An Event that is wanted: `told` is what makes it another one."""
+
+    reason: str
+    message: str = dataclasses.field(compare=False)
+    told: tuple[str, ...]
+    source: str
+    cause: str
+
+
+@dataclasses.dataclass(frozen=True)
+class State:
+    """The Node's condition that is wanted."""
+
+    status: str
+    reason: str
+    message: str
+
+
+class Engine:
+    """Of one node and the sources of its cloud. Used by one thread; `state` and `unready` by any."""
+
+    def __init__(  # noqa: PLR0913 - its parts
+        self,
+        node: own_node.OwnNode,
+        sources: cabc.Sequence[notice.Source],
+        *,
+        provider: str,
+        margin: float,
+        clock: clocks.Clock,
+        counts: metrics.Metrics,
+    ) -> None:
+        self._node = node
+        self._provider = provider
+        self._margin = margin
+        self._clock = clock
+        self._counts = counts
+        self._needed = {one.name for one in sources if one.needed}
+        self.health = {one.name: health.Health() for one in sources}
+        self._standing = standing.Standing()
+        self._mark: marks.Mark | None = None
+        self._seen_at = 0.0
+        self._started = clock.monotonic()
+        self._adopting = duty.Duty("reading the node", self._adopt)
+        self._marking = duty.Duty("marking the node", node.mark)
+        self._showing = duty.Duty("the node's condition", self._show)
+        self._sayings: dict[Saying, duty.Duty[Saying]] = {}
+        self._stopping = duty.Duty("stopping workers", self._stop)
+
+    def take(self, heard: watch.Heard) -> None:
+        """What came of one look."""
+        before = self.health[heard.source]
+        if heard.fault is None:
+            self.health[heard.source] = before.after_success(heard.at)
+            self._standing.take(heard.source, heard.notices, heard.at)
+            return
+        self.health[heard.source] = before.after_fault(heard.began, str(heard.fault))
+        self._counts.fault(heard.source, heard.fault.kind)
+        if before.failing is None:
+            LOG.warning("%s: %s", heard.source, heard.fault)
+
+    def act(self) -> float:
+        """One pass; returns the seconds until there may be something to do, even if nothing is heard."""
+        now = self._clock.monotonic()
+        try:
+            self._adopting.see_to(self._node.name, now)
+            self._pass(now)
+        except cluster.UnreachableError:
+            return TICK
+        return IDLE_TICK if self._settled() else TICK
+
+    def _pass(self, now: float) -> None:
+        before, self._mark = (
+            self._mark,
+            marks.chosen(self._standing.of(notice.Kind.END), self._mark, self._clock.now()),
+        )
+        if self._mark is not None and before is None:
+            self._seen_at = now
+        if self._adopting.is_done(self._node.name):
+            self._marking.see_to(self._mark, now, again=LOOK_AGAIN if self._mark else None)
+        if self._mark is not None and now >= self._seen_at + OPERATOR_ACTS_WITHIN:
+            self._stopping.see_to(self._mark, now, again=STOP_AGAIN)
+        sayings = list(self._wanted_sayings(now))
+        self._sayings = {one: self._sayings.get(one) or duty.Duty("an event", self._say) for one in sayings}
+        for one in sayings:
+            self._sayings[one].see_to(one, now)
+        self._showing.see_to(self.state(now), now, again=HEARTBEAT)
+
+    def _settled(self) -> bool:
+        return self._mark is None and self._adopting.is_done(self._node.name) and self._marking.is_done(None)
+
+    def _adopt(self, _: str) -> None:
+        """A mark of an earlier life stands until its source says otherwise; one of no source of ours goes."""
+        found = marks.on(self._node.get())
+        if found is None or found.source not in self.health:
+            return
+        if self._mark is None or (self._mark.source, self._mark.event) == (found.source, found.event):
+            self._mark = found
+            self._seen_at = self._clock.monotonic()
+        self._standing.adopt(found.as_notice(), self._clock.monotonic())
+
+    def _stop(self, mark: marks.Mark) -> None:
+        """Nobody has: each worker that is left gets what is left of the window."""
+        for worker in self._node.workers():
+            seconds = own_node.grace(worker, mark.deadline, self._clock.now(), self._margin)
+            self._node.stop(worker, seconds)
+            self._counts.stopped()
+            LOG.warning("nobody stopped %s: deleted with %d s", worker["metadata"]["name"], seconds)
+
+    def _wanted_sayings(self, now: float) -> cabc.Iterator[Saying]:
+        mark = self._mark
+        if mark is not None and self._marking.is_done(mark):
+            words = own_node.sentence(mark.as_notice(), mark.deadline)
+            told = (mark.source, mark.event, mark.since.isoformat())
+            yield Saying("ReclaimNotice", words, told, mark.source, mark.cause)
+        for one in self._standing.of(notice.Kind.HINT):
+            if one.deadline is not None and one.deadline > self._clock.now():
+                words = own_node.sentence(one, one.deadline)
+                yield Saying("ReclaimHint", words, (one.source, one.event), one.source, one.cause)
+        for name, fault in self._blind(now):
+            began = str(self.health[name].failing)
+            yield Saying("NoticesUnheard", f"{name} fails: {fault}", (name, began), "", "")
+
+    def _say(self, one: Saying) -> None:
+        new = self._node.say(one.reason, one.message, one.told, self._clock.now())
+        if new:
+            LOG.warning("%s", one.message)
+        if new and one.source:
+            self._counts.notice(one.source, one.cause)
+
+    def _blind(self, now: float) -> list[tuple[str, str]]:
+        return [
+            (name, one.fault) for name, one in self.health.items() if name in self._needed and one.blind(now)
+        ]
+
+    def state(self, now: float) -> State:
+        """Whether a notice would be heard, at that monotonic moment."""
+        if not self.health:
+            return State("False", "NoNotices", f"{self._provider} gives no notice that the agent knows of")
+        blind = self._blind(now)
+        if blind:
+            return State("False", "Blind", "; ".join(f"{name}: {fault}" for name, fault in blind)[:500])
+        if all(self.health[name].armed(now) for name in self._needed):
+            return State("True", "Armed", f"notices of {self._provider} are heard")
+        return State("Unknown", "Starting", f"{self._provider} has not answered yet")
+
+    @property
+    def ready(self) -> bool:
+        """A notice would be heard, or there is none to hear."""
+        return self.state(self._clock.monotonic()).reason in {"Armed", "NoNotices"}
+
+    def words(self) -> str:
+        """The state for people."""
+        return self.state(self._clock.monotonic()).message
+
+    def show_metrics(self) -> None:
+        """Bring the gauges up to date."""
+        now = self._clock.monotonic()
+        self._counts.show(
+            armed=self.state(now).status == "True",
+            blind={name: one.blind(now) for name, one in self.health.items()},
+            ages={
+                name: now - (self._started if one.succeeded is None else one.succeeded)
+                for name, one in self.health.items()
+            },
+        )
+
+    def _show(self, wanted: State) -> None:
+        self._node.show(wanted.status, wanted.reason, wanted.message, self._clock.now())

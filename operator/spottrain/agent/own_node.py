@@ -1,0 +1,122 @@
+"""What the agent does to its own Node and to the workers on it, as requests."""
+
+import datetime as dt
+import hashlib
+import urllib.parse
+from typing import Any
+
+from spottrain.agent import cluster, marks, notice
+from spottrain.api import duration, names
+
+Object = dict[str, Any]
+CONDITION = "SpottrainNotices"
+"""Type of the Node's condition: True while a notice would be heard."""
+NODE_EVENTS = "/api/v1/namespaces/default/events"
+CONFLICTS = 5
+
+
+class OwnNode:
+    """One Node by name. Every method raises cluster.ClusterError."""
+
+    def __init__(self, api: cluster.Cluster, name: str) -> None:
+        self.name = name
+        self._api = api
+        self._path = f"/api/v1/nodes/{name}"
+        self._uid = name  # as the kubelet does while it doesn't know better
+
+    def get(self) -> Object:
+        """The Node as it is."""
+        node = self._api.request("GET", self._path)
+        self._uid = node["metadata"]["uid"]
+        return node
+
+    def mark(self, wanted: marks.Mark | None) -> None:
+        """Make the Node carry this mark, or none of ours."""
+        for attempt in range(1, CONFLICTS + 1):
+            patch = marks.patch(self.get(), wanted)
+            if patch is None:
+                return
+            try:
+                self._api.request("PATCH", self._path, patch, cluster.MERGE_PATCH)
+            except cluster.ApiError as error:
+                if error.code != 409 or attempt == CONFLICTS:
+                    raise
+            else:
+                return
+
+    def show(self, status: str, reason: str, message: str, now: dt.datetime) -> None:
+        """Set the Node's condition; `status` is True, False or Unknown."""
+        found = (self.get().get("status") or {}).get("conditions") or ()
+        before: Object = next((one for one in found if one["type"] == CONDITION), {})
+        moment = duration.format_time(now)
+        same = before.get("status") == status
+        condition = {
+            "type": CONDITION,
+            "status": status,
+            "reason": reason,
+            "message": message,
+            "lastHeartbeatTime": moment,
+            "lastTransitionTime": before["lastTransitionTime"] if same else moment,
+        }
+        patch = {"status": {"conditions": [condition]}}
+        self._api.request("PATCH", f"{self._path}/status", patch, cluster.STRATEGIC_MERGE_PATCH)
+
+    def say(self, reason: str, message: str, told: tuple[str, ...], now: dt.datetime) -> bool:
+        """One Event on the Node for each `told`, ever; False if it was there already."""
+        digest = hashlib.sha256("\n".join((self._uid, reason, *told)).encode()).hexdigest()[:16]
+        moment = duration.format_time(now)
+        event = {
+            "metadata": {"name": f"{self.name}.{digest}", "namespace": "default"},
+            "involvedObject": {"apiVersion": "v1", "kind": "Node", "name": self.name, "uid": self._uid},
+            "reason": reason,
+            "message": message,
+            "type": "Warning",
+            "count": 1,
+            "source": {"component": names.AGENT, "host": self.name},
+            "firstTimestamp": moment,
+            "lastTimestamp": moment,
+        }
+        try:
+            self._api.request("POST", NODE_EVENTS, event)
+        except cluster.ApiError as error:
+            if error.code == 409:
+                return False
+            raise
+        return True
+
+    def workers(self) -> list[Object]:
+        """The workers on the Node that run and that nobody has told to stop."""
+        query = {"fieldSelector": f"spec.nodeName={self.name}", "labelSelector": names.LABEL_JOB}
+        found = self._api.request("GET", f"/api/v1/pods?{urllib.parse.urlencode(query)}")["items"]
+        return [one for one in found if _runs(one)]
+
+    def stop(self, worker: Object, grace: int) -> None:
+        """Delete the worker; one that is gone by now is as good."""
+        metadata = worker["metadata"]
+        path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
+        body = {"gracePeriodSeconds": grace, "preconditions": {"uid": metadata["uid"]}}
+        try:
+            self._api.request("DELETE", path, body)
+        except cluster.ApiError as error:
+            if error.code not in {404, 409}:
+                raise
+
+
+def _runs(pod: Object) -> bool:
+    ended = (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
+    return not ended and "deletionTimestamp" not in pod["metadata"]
+
+
+def grace(worker: Object, deadline: dt.datetime, now: dt.datetime, margin: float) -> int:
+    """Seconds for a worker to end in: its own grace, or what is left; never 0, which gives it no word."""
+    own = worker["spec"].get("terminationGracePeriodSeconds")
+    left = int((deadline - now).total_seconds() - margin)
+    return max(1, left if own is None else min(int(own), left))
+
+
+def sentence(one: notice.Notice, deadline: dt.datetime) -> str:
+    """A notice for people."""
+    moment = duration.format_time(deadline)
+    if one.kind is notice.Kind.HINT:
+        return f"{one.source} says that the node may be taken soon ({one.cause}); nothing is stopped for that"
+    return f"{one.source} says that the node is taken at {moment} ({one.cause}, event {one.event})"
