@@ -42,8 +42,9 @@ def render(job: identity.Identity, wishes: spec.Spec, overlay: actions.Overlay) 
         if tells_progress(wishes, overlay) and not checkpoint.directory
         else "",
         **(ALONE if wishes.independent else _rendezvous(job, wishes, overlay)),
-        # How long torchrun leaves its workers after SIGTERM; its default wastes longer windows.
-        "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": grace if grace > TORCHRUN_SHUTDOWN else "",
+        # How long torchrun leaves its workers after SIGTERM; its default wastes longer windows,
+        # and leaves a sidecar nothing of shorter ones.
+        "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": grace if checkpoint.directory or grace > TORCHRUN_SHUTDOWN else "",
     }
     return [{"name": name, "value": str(value)} for name, value in values.items() if value != ""]
 
