@@ -125,13 +125,10 @@ class S3Store:
         from botocore.exceptions import BotoCoreError
 
         for tries_left in reversed(range(self._tries)):
+            answer = self._client.get_object(**self._where(key), Range=f"bytes={start}-{end - 1}")
             try:
-                answer = self._client.get_object(**self._where(key), Range=f"bytes={start}-{end - 1}")
                 return bytes(answer["Body"].read())
-            except (
-                BotoCoreError,
-                OSError,
-            ):  # in the middle of the body: botocore tries only for its beginning
+            except (BotoCoreError, OSError):  # botocore itself asks again only until the body begins
                 if not tries_left:
                     raise
         raise AssertionError("a store is asked at least once")
