@@ -103,7 +103,12 @@ class LoseAnswer:
     """Let the server carry the request out and close the connection instead of answering."""
 
 
-Fault = Answer | Hold | LoseAnswer
+@dataclass(frozen=True)
+class BreakOff:
+    """Pass on the first half of the server's answer and close the connection."""
+
+
+Fault = Answer | Hold | LoseAnswer | BreakOff
 Rule = Callable[[Request], Fault | None]
 
 
@@ -138,7 +143,7 @@ class _Handler(BaseHTTPRequestHandler):
         if isinstance(fault, LoseAnswer):
             self.close_connection = True
             return
-        self._answer(status, headers, answer)
+        self._answer(status, headers, answer, cut=isinstance(fault, BreakOff))
 
     def _ask(self, body: bytes) -> tuple[int, dict[str, str], bytes]:
         connection = http.client.HTTPConnection(self.proxy.server, timeout=30)
@@ -153,7 +158,7 @@ class _Handler(BaseHTTPRequestHandler):
         connection.close()
         return response.status, kept, answer
 
-    def _answer(self, status: int, headers: dict[str, str], body: bytes) -> None:
+    def _answer(self, status: int, headers: dict[str, str], body: bytes, *, cut: bool = False) -> None:
         try:
             self.send_response_only(status)
             for name, value in headers.items():
@@ -162,7 +167,8 @@ class _Handler(BaseHTTPRequestHandler):
             length = headers.get("Content-Length", "0") if self.command == "HEAD" else str(len(body))
             self.send_header("Content-Length", length)
             self.end_headers()
-            self.wfile.write(body)
+            self.wfile.write(body[: len(body) // 2] if cut else body)
+            self.close_connection = self.close_connection or cut
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
 

@@ -69,7 +69,7 @@ def test_workers_that_torchrun_restarts_go_on_from_what_their_own_attempt_has_co
     program = torchrun(torch_bench, store, PET_MAX_RESTARTS=1, SPOTTRAIN_ATTEMPT_ID="0a")
     program.wait_for(r"event=saved step=(\d+) ")
     os.kill(processes.children(program.pid)[1], signal.SIGKILL)
-    resumed = int(program.wait_for(r"event=restored step=(\d+) ", seconds=60)[1])
+    resumed = int(program.wait_for(r"event=restored step=(\d+) ", seconds=150)[1])
     assert f"event=saved step={resumed} " in program.output
     assert program.wait(120) == 0
     assert processes.claims(store) == [1]
