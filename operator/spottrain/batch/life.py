@@ -35,7 +35,7 @@ class Hooks:
 
 
 class Life:
-    """Watches for SIGTERM while it is entered; main thread only."""
+    """Watches for SIGTERM between `start`, in the main thread, and `close`."""
 
     def __init__(self, ending: settings.Ending, clock: Clock, log: Log, hooks: Hooks) -> None:
         self._ending = ending

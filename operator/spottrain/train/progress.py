@@ -71,8 +71,10 @@ class Progress:
         """Its type and its bytes; none where there is no such page."""
         if path == METRICS:
             return metrics.CONTENT_TYPE, self._metrics()
+        if path != PATH:
+            return "text/plain", b""
         said = {"spottrain": 1, "attemptID": self._attempt_id, "step": self.step, **self._more()}
-        return "application/json", json.dumps(said).encode() if path == PATH else b""
+        return "application/json", json.dumps(said).encode()
 
 
 def _listen(port: int, page: Callable[[str], tuple[str, bytes]]) -> http.server.HTTPServer:
