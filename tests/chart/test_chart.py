@@ -12,6 +12,7 @@ import yaml
 from lab import errors
 from manifests import render
 from spottrain.api import clouds, names
+from spottrain.plan import snapshot as snap
 
 EVERYTHING = (
     "--set=podMonitor.enabled=true",
@@ -94,6 +95,7 @@ def test_chart_operator_and_image_have_one_version() -> None:
     (container,) = operator()["containers"]
     assert [chart["version"], chart["appVersion"]] == [project["version"]] * 2
     assert container["image"].endswith(f":{project['version']}")
+    assert snap.Settings().helper_image == container["image"], "of an operator that no chart has started"
     assert container["image"] in chart["annotations"]["artifacthub.io/images"]
 
 

@@ -341,6 +341,28 @@ def test_a_store_that_fails_is_tried_again_and_the_program_never_notices(
     assert (pod.word()["state"], pod.word()["savedStep"]) == ("stored", 5)
 
 
+def test_a_store_that_fails_at_its_start_keeps_the_sidecar_waiting(
+    bench: processes.Bench, proxy: faults.Proxy, bucket: str, tmp_path: Path
+):
+    """Its kubelet would start it anew later and later."""
+    env = {
+        "SPOTTRAIN_CHECKPOINT_URI": f"s3://{bucket}/tr",
+        "SPOTTRAIN_CHECKPOINT_ENDPOINT": proxy.endpoint,
+    }
+    pod = Pod(bench, tmp_path, 1, **env)
+    pod.restore()
+    failing = [True]
+    proxy.rule = lambda request: faults.Answer(503, "SlowDown") if failing and request.is_list else None
+    shapes.hugging_face(pod.folder, 5)
+    sidecar = pod.helper("watch")
+    sidecar.wait_for("event=not-stored")
+    sidecar.send(signal.SIGTERM)
+    sidecar.wait_for("event=not-stored(.|\n)*event=not-stored")
+    failing.clear()
+    assert sidecar.wait(20) == 0
+    assert "event=saved step=5 " in sidecar.output
+
+
 def test_what_is_restored_may_be_removed_by_any_user(bench: processes.Bench, tmp_path: Path):
     """The program rotates it away, and may be another user than its init container."""
     pod = Pod(bench, tmp_path, 1)

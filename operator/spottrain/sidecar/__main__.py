@@ -9,7 +9,7 @@ from spottrain import errors
 from spottrain.checkpoint import location
 from spottrain.sidecar import bringing, watching
 from spottrain.train import settings, signals
-from spottrain.train.clock import SystemClock
+from spottrain.train.clock import Clock, SystemClock
 from spottrain.train.log import Log
 
 _USAGE = "usage: python -m spottrain.sidecar restore|watch\n"
@@ -37,16 +37,36 @@ def _restore(env: Mapping[str, str]) -> None:
 def _watch(env: Mapping[str, str]) -> None:
     told, root = _told(env)
     clock = SystemClock()
-    log = Log(clock)
+    words = Log(clock)
     stop = signals.StopSignal(clock, lambda _: None)
     stop.install()
     try:
-        watching.Watcher(told, root, location.open_store(told.location), clock, log).run(stop)
+        _watcher(told, root, clock, words, stop).run(stop)
     except errors.StaleAttempt as error:
-        watching.taken_over(error, log, stop)
-    log.flush()
+        words.error("stale", str(error))
+        # Nothing is to be written any more. A process that ended for it would be started anew.
+        while not stop.wait(watching.LOOK_SECONDS):
+            pass
+    words.flush()
     # An upload that was given up may still run, and Python's own farewell would wait for it.
     os._exit(0)
+
+
+def _watcher(
+    told: settings.Settings, root: Path, clock: Clock, words: Log, stop: signals.StopSignal
+) -> watching.Watcher:
+    """The watcher, once the store answers.
+
+    A process that ended because it doesn't would be started anew later and later, and miss the program's end.
+    """
+    place = location.open_store(told.location)
+    while True:
+        try:
+            return watching.Watcher(told, root, place, clock, words)
+        except errors.StoreError as error:
+            words.warning("not-stored", f"{error}: trying again")
+            if stop.wait(watching.RETRY_SECONDS):
+                clock.sleep(watching.LAST_RETRY_SECONDS)
 
 
 def _told(env: Mapping[str, str]) -> tuple[settings.Settings, Path]:

@@ -1,5 +1,6 @@
 """Which contents of the directory are stored already; kept there, as a sidecar may be started again."""
 
+import contextlib
 import json
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -26,9 +27,11 @@ class Notebook:
         """These are done with. Those that are gone are forgotten."""
         kept = {name: files for name, files in self._stored.items() if (self._path.parent / name).exists()}
         self._stored = {**kept, **{unit.name: unit.files for unit in units}}
+        text = json.dumps({name: _plain(files) for name, files in self._stored.items()})
         temporary = self._path.with_suffix(".new")
-        temporary.write_text(json.dumps({name: _plain(files) for name, files in self._stored.items()}))
-        temporary.replace(self._path)
+        with contextlib.suppress(OSError):  # the program has filled the disk: a new process stores once more
+            temporary.write_text(text)
+            temporary.replace(self._path)
 
 
 def _plain(files: layouts.Files) -> dict[str, dict[str, int]]:

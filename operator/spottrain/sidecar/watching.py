@@ -12,7 +12,6 @@ skipped.
 import secrets
 from pathlib import Path
 
-from spottrain import errors
 from spottrain.checkpoint import claim, layout, store
 from spottrain.sidecar import completeness, holding, layouts, notebook, telling
 from spottrain.train import last_save, peers, saver, settings, signals
@@ -25,7 +24,7 @@ REST_SECONDS = 2.0
 RETRY_SECONDS = 10.0
 COMPLAIN_SECONDS = 120.0
 """For how long a checkpoint at rest must have been incomplete until that is said."""
-_LAST_RETRY_SECONDS = 1.0
+LAST_RETRY_SECONDS = 1.0
 UNKNOWN_SECONDS = 900.0
 """The same of a directory in which nothing is known as a checkpoint."""
 _WHAT_TO_DO = "leave room for one more checkpoint, and set securityContext.runAsUser in spec.template"
@@ -86,7 +85,7 @@ class Watcher:
             if self._store(newest, stop=True):
                 self._collect()
             if not self._notebook.knows(newest):
-                self._clock.sleep(_LAST_RETRY_SECONDS)
+                self._clock.sleep(LAST_RETRY_SECONDS)
         self._telling.say(telling.UNSAVED if self._stale else telling.STORED)
 
     def _abandons(self, newest: layouts.Unit) -> bool:
@@ -184,10 +183,3 @@ class Watcher:
         if problem != self._telling.problem:
             self._log.error("not-stored", problem)
         self._telling.problem = problem
-
-
-def taken_over(error: errors.StaleAttempt, words: Log, stop: signals.StopSignal) -> None:
-    """A later attempt has the place: write nothing and wait for the end, or the kubelet starts this anew."""
-    words.error("stale", str(error))
-    while not stop.wait(LOOK_SECONDS):
-        pass

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from spottrain.checkpoint import files, location, view
+from spottrain.checkpoint import claim, files, location, view
 from spottrain.sidecar import bringing, watching
 from spottrain.train import log, settings
 from tests.unit.sidecar import shapes
@@ -22,8 +22,8 @@ class Story:
         self.root.mkdir()
         told = settings.Settings(location.Location("unused"), attempt_id="a1", workers=workers)
         self.clock = virtual.VirtualClock()
-        store = store or files.FilesStore(tmp_path / "ck")
-        self.watcher = watching.Watcher(told, self.root, store, self.clock, log.Log(self.clock))
+        self.store = store or files.FilesStore(tmp_path / "ck")
+        self.watcher = watching.Watcher(told, self.root, self.store, self.clock, log.Log(self.clock))
 
     def said_after(self, seconds: float) -> str | None:
         """A look, and another one that much later: what is told of it."""
@@ -31,6 +31,12 @@ class Story:
         self.clock.sleep(seconds)
         self.watcher._turn()
         return self.watcher._telling.problem
+
+    def uploads(self) -> list[int]:
+        """Look until what is there at rest is dealt with: the steps of all uploads, committed or not."""
+        self.said_after(watching.RETRY_SECONDS)
+        self.watcher._collect()
+        return sorted(directory.step for directory in view.look(self.store).saves)
 
 
 def half(root: Path) -> None:
@@ -92,13 +98,32 @@ def test_what_is_changed_while_it_is_uploaded_is_not_committed(tmp_path: Path) -
     store = Meddled(tmp_path / "ck")
     story = Story(tmp_path, store=store)
     shapes.hugging_face(story.root, 5)
-    story.said_after(watching.REST_SECONDS)
-    story.watcher._collect()
+    story.uploads()
     assert story.watcher._telling.problem == (
         "rank 0: checkpoint-5/model.safetensors was changed while it was uploaded"
     )
     assert view.look(store).committed == []
     assert not list(story.root.glob(".spottrain-held-*"))
+
+
+def test_a_number_that_comes_again_is_counted_on(tmp_path: Path) -> None:
+    """The highest step of an attempt is its newest, and the 50 of resnet50.pt is no step at all."""
+    story = Story(tmp_path)
+    shapes.saved(story.root / "resnet50.pt", epoch=1)
+    assert story.uploads() == [50]
+    shapes.saved(story.root / "resnet50.pt", epoch=2)
+    assert story.uploads() == [50, 51]
+
+
+def test_once_a_later_attempt_has_the_place_nothing_more_is_uploaded(tmp_path: Path) -> None:
+    story = Story(tmp_path)
+    later = claim.Claimant("a2")
+    claim.claim(story.store, later, now=0.0, skipped=lambda _: None)
+    shapes.hugging_face(story.root, 5)
+    assert story.uploads() == [5]
+    assert "(a2) has taken over" in (story.watcher._telling.problem or "")
+    shapes.hugging_face(story.root, 10)
+    assert (story.uploads(), view.look(story.store).committed) == ([5], [])
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs another user")
