@@ -10,6 +10,10 @@ is part of what is saved. Saves are the Trainer's own folders `checkpoint-<step>
 place.
 """
 
+import contextlib
+import functools
+import inspect
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -75,9 +79,29 @@ class _Saves(TrainerCallback):  # type: ignore[misc] # transformers is not there
         theirs = {name: getattr(args, name) for name in ours}
         vars(args).update(ours)
         try:
-            trainer._save_checkpoint(trainer.model, trial=None)  # noqa: SLF001 - there is no public way
+            with _own_names(trainer.model):
+                trainer._save_checkpoint(trainer.model, trial=None)  # noqa: SLF001 - there is no public way
         finally:
             vars(args).update(theirs)
+
+
+@contextlib.contextmanager
+def _own_names(model: Any) -> Iterator[None]:
+    """Save parameters under the names that the model has for them.
+
+    transformers 5 saves some models, such as ViT, under the names of their files on the hub. The Trainer
+    doesn't know these when it resumes: it warns of missing keys, and goes on with the parameters of a new
+    model.
+    """
+    save = getattr(model, "save_pretrained", None)
+    if save is None or "save_original_format" not in inspect.signature(save).parameters:
+        yield
+        return
+    model.save_pretrained = functools.partial(save, save_original_format=False)
+    try:
+        yield
+    finally:
+        del model.save_pretrained
 
 
 def _refuse(trainer: Any) -> None:
