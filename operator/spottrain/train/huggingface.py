@@ -17,7 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from transformers import TrainerCallback
+from transformers import TrainerCallback, TrainerState
+from transformers.trainer_utils import TrainOutput
 
 from spottrain import errors
 from spottrain.train import session, tracked
@@ -31,14 +32,23 @@ def train(run: session.Run, trainer: Any, **options: Any) -> Any:
     _refuse(trainer)
     kept = tracked.Kept()
     saves = _Saves(run, trainer, kept)
-    run.restore(kept.load)
-    folder = next(kept.folder.glob("checkpoint-*")) if kept.folder else None
+    first = run.restore(kept.load)
+    folder = str(next(kept.folder.glob("checkpoint-*"))) if kept.folder else None
     trainer.add_callback(saves)
     try:
-        return trainer.train(resume_from_checkpoint=folder and str(folder), **options)
+        if folder and 0 < trainer.args.max_steps <= first:
+            return _finished(trainer, folder)
+        return trainer.train(resume_from_checkpoint=folder, **options)
     finally:
         kept.forget()
         trainer.remove_callback(saves)
+
+
+def _finished(trainer: Any, folder: str) -> TrainOutput:
+    """What is left of a run that has done its `max_steps`: the Trainer would do one more."""
+    trainer._load_from_checkpoint(folder)  # noqa: SLF001 - there is no public way
+    trainer.state = TrainerState.load_from_json(f"{folder}/trainer_state.json")
+    return TrainOutput(trainer.state.global_step, 0.0, {})
 
 
 class _Saves(TrainerCallback):  # type: ignore[misc] # transformers is not there when types are checked
