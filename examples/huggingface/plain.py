@@ -55,7 +55,6 @@ def main() -> None:
         report_to="none",
         disable_tqdm=True,
         use_cpu=True,
-        ddp_backend="gloo",
     )
     trainer = Trainer(model=model, args=args, train_dataset=data, eval_dataset=data, callbacks=[Pause()])
     trainer.train()

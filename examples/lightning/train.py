@@ -58,6 +58,8 @@ def main() -> None:
     trainer = Trainer(
         max_steps=STEPS,
         accelerator="cpu",
+        devices=int(os.environ.get("LOCAL_WORLD_SIZE", "1")),  # torchrun's
+        num_nodes=int(os.environ.get("GROUP_WORLD_SIZE", "1")),
         logger=False,
         enable_checkpointing=False,
         enable_progress_bar=False,

@@ -124,7 +124,7 @@ def stopped_together(program: processes.Program, lives: Lives) -> None:
     steps = [(int(rank), int(step)) for step, _, rank in broken.LINE.findall(program.output)]
     last = {rank: max(step for r, step in steps if r == rank) for rank in range(2)}
     assert last[0] == last[1]
-    assert re.findall(r"exitcode *: (-?\d+)", program.output) == ["75", "75"]
+    assert re.findall(r"(?m)^ +exitcode *: (-?\d+)", program.output) == ["75", "75"]
     assert lives.said(1) == ("preempted", last[0], None)
     assert lives.said(3)[0] == "finished"
     assert f"event=stopping step={last[0]} " in program.output

@@ -10,10 +10,15 @@ is part of what is saved. Saves are the Trainer's own folders `checkpoint-<step>
 place.
 """
 
+import contextlib
+import functools
+import inspect
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from transformers import TrainerCallback
+from transformers import TrainerCallback, TrainerState
+from transformers.trainer_utils import TrainOutput
 
 from spottrain import errors
 from spottrain.train import session, tracked
@@ -27,14 +32,23 @@ def train(run: session.Run, trainer: Any, **options: Any) -> Any:
     _refuse(trainer)
     kept = tracked.Kept()
     saves = _Saves(run, trainer, kept)
-    run.restore(kept.load)
-    folder = next(kept.folder.glob("checkpoint-*")) if kept.folder else None
+    first = run.restore(kept.load)
+    folder = str(next(kept.folder.glob("checkpoint-*"))) if kept.folder else None
     trainer.add_callback(saves)
     try:
-        return trainer.train(resume_from_checkpoint=folder and str(folder), **options)
+        if folder and 0 < trainer.args.max_steps <= first:
+            return _finished(trainer, folder)
+        return trainer.train(resume_from_checkpoint=folder, **options)
     finally:
         kept.forget()
         trainer.remove_callback(saves)
+
+
+def _finished(trainer: Any, folder: str) -> TrainOutput:
+    """What is left of a run that has done its `max_steps`: the Trainer would do one more."""
+    trainer._load_from_checkpoint(folder)  # noqa: SLF001 - there is no public way
+    trainer.state = TrainerState.load_from_json(f"{folder}/trainer_state.json")
+    return TrainOutput(trainer.state.global_step, 0.0, {})
 
 
 class _Saves(TrainerCallback):  # type: ignore[misc] # transformers is not there when types are checked
@@ -75,9 +89,29 @@ class _Saves(TrainerCallback):  # type: ignore[misc] # transformers is not there
         theirs = {name: getattr(args, name) for name in ours}
         vars(args).update(ours)
         try:
-            trainer._save_checkpoint(trainer.model, trial=None)  # noqa: SLF001 - there is no public way
+            with _own_names(trainer.model):
+                trainer._save_checkpoint(trainer.model, trial=None)  # noqa: SLF001 - there is no public way
         finally:
             vars(args).update(theirs)
+
+
+@contextlib.contextmanager
+def _own_names(model: Any) -> Iterator[None]:
+    """Save parameters under the names that the model has for them.
+
+    transformers 5 saves some models, such as ViT, under the names of their files on the hub. The Trainer
+    doesn't know these when it resumes: it warns of missing keys, and goes on with the parameters of a new
+    model.
+    """
+    save = getattr(model, "save_pretrained", None)
+    if save is None or "save_original_format" not in inspect.signature(save).parameters:
+        yield
+        return
+    model.save_pretrained = functools.partial(save, save_original_format=False)
+    try:
+        yield
+    finally:
+        del model.save_pretrained
 
 
 def _refuse(trainer: Any) -> None:

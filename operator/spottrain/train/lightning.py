@@ -55,7 +55,7 @@ class _Saves(Checkpoint):  # type: ignore[misc] # lightning is not there when ty
         self._kept = kept
         self._handler = signal.getsignal(signal.SIGTERM)
         self._step = 0
-        self._complete = True
+        self._told = self._saved_last = True
 
     def on_sanity_check_start(self, trainer: Any, module: Any) -> None:  # noqa: ARG002 - Lightning's
         """Lightning has put its own handler before the session's."""
@@ -79,20 +79,20 @@ class _Saves(Checkpoint):  # type: ignore[misc] # lightning is not there when ty
         """A batch is done, and if the optimizer has stepped, a step."""
         if trainer.global_step == self._step:
             return
-        self._step, self._complete = trainer.global_step, False
+        self._step, self._told, self._saved_last = trainer.global_step, False, False
         loop = trainer.fit_loop.epoch_loop
         validates = loop._should_check_val_fx(trainer.fit_loop._data_fetcher)  # noqa: SLF001 - no public way
         if not validates:
             self._done(trainer)
 
     def on_validation_end(self, trainer: Any, module: Any) -> None:  # noqa: ARG002
-        """The validation that followed a step is done."""
-        if not trainer.sanity_checking:
+        """The validation that followed a step, or came between two of its batches, is done."""
+        if not self._told:
             self._done(trainer)
 
     def on_train_end(self, trainer: Any, module: Any) -> None:  # noqa: ARG002
         """The last step is done, whether it was to be the last or Lightning stopped early."""
-        if not self._complete:
+        if not self._saved_last:
             self._run.done(self._step - 1, self._writer(trainer), total=self._step)
 
     def _handle(self) -> None:
@@ -102,8 +102,8 @@ class _Saves(Checkpoint):  # type: ignore[misc] # lightning is not there when ty
     def _done(self, trainer: Any) -> None:
         if trainer.is_last_batch and trainer.num_training_batches > 1:
             return
-        total = trainer.estimated_stepping_batches
-        self._complete = self._step >= total
+        self._told, total = True, trainer.estimated_stepping_batches
+        self._saved_last = self._step >= total
         self._run.done(self._step - 1, self._writer(trainer), total=None if total == math.inf else int(total))
 
     def _writer(self, trainer: Any) -> tracked.Write:

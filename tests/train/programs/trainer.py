@@ -59,7 +59,7 @@ class Say(TrainerCallback):  # type: ignore[misc] # not there when types are che
     def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
         """A step."""
         wait_for_the_save(running[-1])
-        print(f"step={state.global_step - 1} {more['model'].told} rank=0", flush=True)
+        print(f"step={state.global_step - 1} {more['model'].told} rank={args.process_index}", flush=True)
 
     def on_evaluate(self, args: Any, state: Any, control: Any, metrics: dict[str, float], **_: Any) -> None:
         """A validation."""
