@@ -26,6 +26,8 @@ class Plane:
         self.deletions: list[tuple[str, Object]] = []
         self.patches: list[Object] = []
         self.created_nodes = 0
+        self.protected: set[str] = set()
+        """Pods whose deletion is refused."""
         self.cut_off = False
         self.conflicts = 0
         """So many of the next patches meet a newer version."""
@@ -106,6 +108,8 @@ class Plane:
     def delete(self, path: str, body: Object) -> tuple[int, Object]:
         name = path.rpartition("/")[2]
         self.deletions.append((name, body))
+        if name in self.protected:
+            return 403, {"message": "some policy says no"}
         if name not in self.pods:
             return 404, {"message": "no such pod"}
         self.pods[name]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"

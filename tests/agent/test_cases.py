@@ -5,6 +5,7 @@ import datetime as dt
 import pytest
 
 from lab import clock
+from spottrain.api import duration
 from tests.agent import fakes, mock, plane
 from tests.agent.conftest import Agent, StartAgent, soon
 
@@ -269,3 +270,49 @@ def test_a_cloud_without_notices_is_said_to_be_one(api: plane.Plane, start_agent
 
     assert agent.ready
     assert agent.metric("spottrain_agent_armed") == 0
+
+
+def test_a_worker_that_cannot_be_deleted_keeps_no_other_from_it(api: plane.Plane, start_agent: StartAgent):
+    api.protected = {"first"}
+    api.add_pod("first")
+    api.add_pod("second")
+    fake = fakes.Alibaba()
+    fake.give_notice(soon(60))
+    with fakes.running(fake):
+        agent = start_agent("alibaba", fake.url)
+        clock.wait_for("both tried", lambda: {"first", "second"} <= {n for n, _ in api.deletions}, seconds=6)
+
+        assert agent.metric("spottrain_agent_pods_deleted_total") == 1
+        assert agent.get("/healthz") == "ok"
+
+
+def test_a_notice_without_a_time_counts_from_when_it_was_heard_though_nobody_could_be_told(
+    api: plane.Plane, start_agent: StartAgent
+):
+    """From the start on there is no API server; Google's 15 seconds run all the same."""
+    api.cut_off = True
+    fake = fakes.Google()
+    fake.give_notice(soon(15))
+    heard = soon(0)
+    with fakes.running(fake):
+        start_agent("gcp", fake.url)
+        clock.wait_for("the notice heard", lambda: hanging(fake), seconds=5)
+        clock.poll(lambda: False, seconds=4)
+        api.cut_off = False
+        mark = clock.wait_for("the mark", api.mark, seconds=5)
+
+        assert (duration.parse_time(mark["deadline"]) - heard).total_seconds() <= 15 + 2
+
+
+def test_faults_that_vary_are_not_written_to_the_node_each_time(api: plane.Plane, start_agent: StartAgent):
+    fake = fakes.Alibaba()
+    fake.faults.extend([fakes.Reply(500), fakes.RESET, fakes.Reply(200, "?")] * 99)
+    with fakes.running(fake):
+        agent = start_agent("alibaba", fake.url)
+        clock.wait_for("blindness", lambda: api.condition().get("reason") == "Blind", seconds=45)
+        before = len(api.patches)
+        clock.poll(lambda: len(api.patches) > before, seconds=9)
+
+        assert len(api.patches) == before
+        assert api.reasons() == ["NoticesUnheard"]
+        assert not agent.ready

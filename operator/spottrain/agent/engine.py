@@ -44,11 +44,12 @@ class State:
 
     status: str
     reason: str
-    message: str
+    message: str = dataclasses.field(compare=False)
+    """Faults may vary from look to look: a new one alone is not written at once."""
 
 
 class Engine:
-    """Of one node and the sources of its cloud. Used by one thread; `state` and `unready` by any."""
+    """Of one node and the sources of its cloud. Used by one thread; what the probes ask by any."""
 
     def __init__(  # noqa: PLR0913 - its parts
         self,
@@ -81,6 +82,8 @@ class Engine:
         """What came of one look."""
         before = self.health[heard.source]
         if heard.fault is None:
+            if before.failing is not None:
+                LOG.info("%s answers again", heard.source)
             self.health[heard.source] = before.after_success(heard.at)
             self._standing.take(heard.source, heard.notices, heard.at)
             return
@@ -92,20 +95,21 @@ class Engine:
     def act(self) -> float:
         """One pass; returns the seconds until there may be something to do, even if nothing is heard."""
         now = self._clock.monotonic()
+        self._choose(now)
         try:
-            self._adopting.see_to(self._node.name, now)
-            self._pass(now)
+            self._do(now)
         except cluster.UnreachableError:
             return TICK
         return IDLE_TICK if self._settled() else TICK
 
-    def _pass(self, now: float) -> None:
-        before, self._mark = (
-            self._mark,
-            marks.chosen(self._standing.of(notice.Kind.END), self._mark, self._clock.now()),
-        )
+    def _choose(self, now: float) -> None:
+        before = self._mark
+        self._mark = marks.chosen(self._standing.of(notice.Kind.END), before, self._clock.now())
         if self._mark is not None and before is None:
             self._seen_at = now
+
+    def _do(self, now: float) -> None:
+        self._adopting.see_to(self._node.name, now)
         if self._adopting.is_done(self._node.name):
             self._marking.see_to(self._mark, now, again=LOOK_AGAIN if self._mark else None)
         if self._mark is not None and now >= self._seen_at + OPERATOR_ACTS_WITHIN:
@@ -131,11 +135,19 @@ class Engine:
 
     def _stop(self, mark: marks.Mark) -> None:
         """Nobody has: each worker that is left gets what is left of the window."""
+        refused: list[cluster.ApiError] = []
         for worker in self._node.workers():
             seconds = own_node.grace(worker, mark.deadline, self._clock.now(), self._margin)
-            self._node.stop(worker, seconds)
-            self._counts.stopped()
-            LOG.warning("nobody stopped %s: deleted with %d s", worker["metadata"]["name"], seconds)
+            try:
+                stopped = self._node.stop(worker, seconds)
+            except cluster.ApiError as error:
+                refused.append(error)
+                continue
+            if stopped:
+                self._counts.stopped()
+                LOG.warning("nobody stopped %s: deleted with %d s", worker["metadata"]["name"], seconds)
+        if refused:
+            raise refused[0]
 
     def _wanted_sayings(self, now: float) -> cabc.Iterator[Saying]:
         mark = self._mark

@@ -12,7 +12,6 @@ Object = dict[str, Any]
 CONDITION = "SpottrainNotices"
 """Type of the Node's condition: True while a notice would be heard."""
 NODE_EVENTS = "/api/v1/namespaces/default/events"
-CONFLICTS = 5
 
 
 class OwnNode:
@@ -31,18 +30,10 @@ class OwnNode:
         return node
 
     def mark(self, wanted: marks.Mark | None) -> None:
-        """Make the Node carry this mark, or none of ours."""
-        for attempt in range(1, CONFLICTS + 1):
-            patch = marks.patch(self.get(), wanted)
-            if patch is None:
-                return
-            try:
-                self._api.request("PATCH", self._path, patch, cluster.MERGE_PATCH)
-            except cluster.ApiError as error:
-                if error.code != 409 or attempt == CONFLICTS:
-                    raise
-            else:
-                return
+        """Make the Node carry this mark, or none of ours; 409 if somebody else has written it meanwhile."""
+        patch = marks.patch(self.get(), wanted)
+        if patch is not None:
+            self._api.request("PATCH", self._path, patch, cluster.MERGE_PATCH)
 
     def show(self, status: str, reason: str, message: str, now: dt.datetime) -> None:
         """Set the Node's condition; `status` is True, False or Unknown."""
@@ -90,16 +81,18 @@ class OwnNode:
         found = self._api.request("GET", f"/api/v1/pods?{urllib.parse.urlencode(query)}")["items"]
         return [one for one in found if _runs(one)]
 
-    def stop(self, worker: Object, grace: int) -> None:
-        """Delete the worker; one that is gone by now is as good."""
+    def stop(self, worker: Object, grace: int) -> bool:
+        """Delete the worker; False if it is gone by now."""
         metadata = worker["metadata"]
         path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
         body = {"gracePeriodSeconds": grace, "preconditions": {"uid": metadata["uid"]}}
         try:
             self._api.request("DELETE", path, body)
         except cluster.ApiError as error:
-            if error.code not in {404, 409}:
-                raise
+            if error.code in {404, 409}:
+                return False
+            raise
+        return True
 
 
 def _runs(pod: Object) -> bool:

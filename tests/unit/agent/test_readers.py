@@ -148,6 +148,9 @@ def test_nonsense_is_a_fault_and_never_a_notice_nor_quiet(cloud: str, body: str)
     assert caught.value.kind == "unreadable"
 
 
+@hypothesis.example(200, {"noticeTime": "9999-12-31T23:59:59Z"})
+@hypothesis.example(200, {"action": "stop", "time": "0001-01-01T00:00:00+23:00"})
+@hypothesis.example(200, {"Events": [{"EventType": "Preempt", "Resources": ["vm0"], "NotBefore": 7}]})
 @hypothesis.given(
     st.sampled_from([200, 204, 301, 400, 404, 500]) | st.integers(100, 599),
     st.recursive(
