@@ -124,11 +124,14 @@ class Play:
         self.measured.add("upload", OURS, commits.times[step] - saved)
 
     def load(self, rounds: int) -> None:
-        """Both ways, in turns. What loads the model from the local file is the same, and isn't measured."""
-        client, file = self.client, self.folder / "plain.pt"
+        """Both ways, by turns, each with a client of its own, as a process that begins makes one.
+
+        What loads the model from the local file is the same, and isn't measured.
+        """
+        file = self.folder / "plain.pt"
         for _ in range(rounds):
             self.measured.timed(
-                "download", PLAIN, lambda: client.download_file(self.bucket, "plain.pt", str(file))
+                "download", PLAIN, lambda: self.client.download_file(self.bucket, "plain.pt", str(file))
             )
             file.unlink()
             _settle()

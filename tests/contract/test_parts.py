@@ -11,8 +11,8 @@ from spottrain.checkpoint import s3
 from spottrain.checkpoint.store import Limits
 from tests.contract import faults, gateway
 
-MANY = 20
-"""Parts: more than there are connections, and more than twice as many as boto3 to a stream survived."""
+MANY = 12
+"""Parts: more than there are connections."""
 
 
 @pytest.fixture

@@ -62,20 +62,6 @@ def test_a_run_that_is_stopped_and_killed_ends_like_one_that_was_not(
     assert final_loss(last) == final_loss(unbroken)
 
 
-def test_workers_that_torchrun_restarts_go_on_from_what_their_own_attempt_has_committed(
-    torch_bench: processes.Bench, tmp_path: Path
-):
-    store = tmp_path / "ck"
-    program = torchrun(torch_bench, store, PET_MAX_RESTARTS=1, SPOTTRAIN_ATTEMPT_ID="0a")
-    program.wait_for(r"event=saved step=(\d+) ")
-    os.kill(processes.children(program.pid)[1], signal.SIGKILL)
-    resumed = int(program.wait_for(r"event=restored step=(\d+) ", seconds=150)[1])
-    assert f"event=saved step={resumed} " in program.output
-    assert program.wait(120) == 0
-    assert processes.claims(store) == [1]
-    assert "final_loss=" in program.output
-
-
 def test_at_most_six_lines_are_ours():
     marked = [line for line in TRAIN.read_text().splitlines() if "# spottrain" in line]
     ours = [

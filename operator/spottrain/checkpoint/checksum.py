@@ -12,7 +12,7 @@ def of(path: Path) -> str:
 
 
 class Summing:
-    """A stream into `out` that sums up what is written; it can't seek, so that bytes come in their order."""
+    """A stream into `out` that sums up what is written."""
 
     def __init__(self, out: BinaryIO) -> None:
         self._out = out

@@ -4,6 +4,8 @@ boto3 is imported when the first store is opened, so that a laptop run on files 
 Credentials come from boto3's usual places: environment, profile, the pod's own identity.
 """
 
+import hashlib
+import os
 import random
 import time
 from collections import deque
@@ -14,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from spottrain import errors
-from spottrain.checkpoint import checksum
 from spottrain.checkpoint.store import Entry, Limits, Put
 
 _RIGHTS = (
@@ -94,18 +95,18 @@ class S3Store:
 
         def fetch() -> str:
             size = int(self._client.head_object(**self._where(key))["ContentLength"])
+            total = hashlib.sha256()
             with target.open("wb") as out:
-                summing = checksum.Summing(out)
-                for data in self._parts(key, size):
-                    summing.write(data)
-            return summing.value()
+                for data in self._parts(key, size, out.fileno()):
+                    total.update(data)
+            return total.hexdigest()
 
         with self._translated(f"read {key}"):
             found: str | None = self._unless(_NOT_FOUND, fetch)
             return found
 
-    def _parts(self, key: str, size: int) -> Iterator[bytes]:
-        """The object's parts in their order, while those that follow are on their way.
+    def _parts(self, key: str, size: int, out: int) -> Iterator[bytes]:
+        """The object's parts in their order, each written to the file already; others are on their way.
 
         boto3's own transfer gives them in any order, or (1.44, to a stream) hangs beyond ten of them.
         """
@@ -113,7 +114,7 @@ class S3Store:
             coming: deque[Future[bytes]] = deque()
             try:
                 for start in range(0, size, _PART):
-                    coming.append(pool.submit(self._part, key, start, min(start + _PART, size)))
+                    coming.append(pool.submit(self._part, key, start, min(start + _PART, size), out))
                     if len(coming) == _CONNECTIONS:
                         yield coming.popleft().result()
                 while coming:
@@ -121,7 +122,14 @@ class S3Store:
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
 
-    def _part(self, key: str, start: int, end: int) -> bytes:
+    def _part(self, key: str, start: int, end: int, out: int) -> bytes:
+        data = self._read(key, start, end)
+        written = 0
+        while written < len(data):
+            written += os.pwrite(out, memoryview(data)[written:], start + written)
+        return data
+
+    def _read(self, key: str, start: int, end: int) -> bytes:
         from botocore.exceptions import BotoCoreError
 
         for tries_left in reversed(range(self._tries)):
