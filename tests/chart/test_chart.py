@@ -23,6 +23,7 @@ EVERYTHING = (
     "--set=noticeMarks={label:acme.com/leaving=true}",
     "--set=priorityClassName=system-cluster-critical",
     "--set=replicas=2",
+    "--set=agent.enabled=true",
 )
 
 

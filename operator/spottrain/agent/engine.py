@@ -110,11 +110,12 @@ class Engine:
 
     def _do(self, now: float) -> None:
         self._adopting.see_to(self._node.name, now)
-        if self._adopting.is_done(self._node.name):
+        known = self._adopting.is_done(self._node.name)
+        if known:
             self._marking.see_to(self._mark, now, again=LOOK_AGAIN if self._mark else None)
         if self._mark is not None and now >= self._seen_at + OPERATOR_ACTS_WITHIN:
             self._stopping.see_to(self._mark, now, again=STOP_AGAIN)
-        sayings = list(self._wanted_sayings(now))
+        sayings = list(self._wanted_sayings(now)) if known else []
         self._sayings = {one: self._sayings.get(one) or duty.Duty("an event", self._say) for one in sayings}
         for one in sayings:
             self._sayings[one].see_to(one, now)
