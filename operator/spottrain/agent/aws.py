@@ -42,10 +42,10 @@ def read_action(answer: wire.Answer) -> tuple[notice.Notice, ...]:
         raise answer.refused(ADVICE)
     said = answer.document()
     action = said.get("action")
-    if action not in CAUSES:
+    if not isinstance(action, str) or action not in CAUSES:
         raise wire.AnswerError("unreadable", f"unknown action {action!r}")
     deadline = moments.rfc3339(said.get("time"))
-    return (notice.Notice(notice.Kind.END, "aws-instance-action", CAUSES[action], str(action), deadline),)
+    return (notice.Notice(notice.Kind.END, "aws-instance-action", CAUSES[action], action, deadline),)
 
 
 def read_rebalance(answer: wire.Answer) -> tuple[notice.Notice, ...]:

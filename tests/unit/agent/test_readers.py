@@ -149,6 +149,7 @@ def test_nonsense_is_a_fault_and_never_a_notice_nor_quiet(cloud: str, body: str)
 
 
 @hypothesis.example(200, {"noticeTime": "9999-12-31T23:59:59Z"})
+@hypothesis.example(200, {"action": []})
 @hypothesis.example(200, {"action": "stop", "time": "0001-01-01T00:00:00+23:00"})
 @hypothesis.example(200, {"Events": [{"EventType": "Preempt", "Resources": ["vm0"], "NotBefore": 7}]})
 @hypothesis.given(
