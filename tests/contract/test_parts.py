@@ -11,8 +11,8 @@ from spottrain.checkpoint import s3
 from spottrain.checkpoint.store import Limits
 from tests.contract import faults, gateway
 
-MANY = 12
-"""Parts: more than there are connections."""
+MANY = 22
+"""Parts: more than there are at a time."""
 
 
 @pytest.fixture

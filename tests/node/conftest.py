@@ -1,7 +1,7 @@
 """The operator from its image and chart on the shared lab's real kubelets, and jobs for it."""
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,6 @@ from tests.release import IMAGE, Release
 
 PROGRAMS = Path(__file__).parent / "programs"
 BUCKET = "node-tests"
-PATIENCE = 90
-"""Seconds; the lab's control plane calls a node NotReady after 16."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -55,7 +53,7 @@ def place(installed: Lab) -> Iterator["Site"]:
 @pytest.fixture
 def site(place: "Site") -> Iterator["Site"]:
     """The place with no job in it, a prefix of the test's own in the store, and all machines well."""
-    place.draw_prefix()
+    place.prefix = secrets.token_hex(4)
     yield place
     for row in place.lab.status():
         place.lab.node_start(str(row["node"]))
@@ -98,7 +96,8 @@ class Site:
     def prepare(self) -> None:
         self.lab.kubectl("create", "namespace", self.namespace)
         self.lab.wait_namespace(self.namespace)
-        self.add_programs("programs", sorted(PROGRAMS.glob("*.py")))
+        programs = [f"--from-file={path}" for path in sorted(PROGRAMS.glob("*.py"))]
+        self._kubectl("create", "configmap", "programs", *programs)
         keys = self.lab.env()
         names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
         self._kubectl(
@@ -114,19 +113,6 @@ class Site:
 
     def _kubectl(self, *words: str) -> None:
         self.lab.kubectl("--namespace", self.namespace, *words)
-
-    def add_programs(self, name: str, paths: Sequence[Path]) -> None:
-        """A ConfigMap of these files."""
-        self._kubectl("create", "configmap", name, *(f"--from-file={path}" for path in paths))
-
-    def draw_prefix(self) -> None:
-        """Another place in the store from here on."""
-        self.prefix = secrets.token_hex(4)
-
-    def start_over(self) -> None:
-        """No job, and nothing of it in the store."""
-        self.remove_job()
-        self.draw_prefix()
 
     def remove_job(self) -> None:
         """Delete the job and wait until its last pod is gone."""

@@ -51,8 +51,8 @@ _EXISTS = {"412", "PreconditionFailed"}
 _CONFLICT = {"409", "ConditionalRequestConflict"}
 _CONFLICT_TRIES = 8
 _DELETE_BATCH = 1000
-# As boto3's transfers have it.
-_PART, _CONNECTIONS = 8 << 20, 10
+# As boto3's transfers have it; and how many parts may be ahead of the one whose turn it is.
+_PART, _CONNECTIONS, _AHEAD = 8 << 20, 10, 20
 
 
 class S3Store:
@@ -115,7 +115,7 @@ class S3Store:
             try:
                 for start in range(0, size, _PART):
                     coming.append(pool.submit(self._part, key, start, min(start + _PART, size), out))
-                    if len(coming) == _CONNECTIONS:
+                    if len(coming) == _AHEAD:
                         yield coming.popleft().result()
                 while coming:
                     yield coming.popleft().result()
