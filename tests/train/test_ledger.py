@@ -25,6 +25,7 @@ def ledger(lines: dict[tuple[int, int], str]) -> list[Counter[int]]:
     return found
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("workers", [0, 2], ids=["in-process", "two-loader-workers"])
 def test_each_sample_is_read_once_per_epoch_whatever_kills_the_run(
     frameworks_bench: processes.Bench, tmp_path: Path, workers: int
