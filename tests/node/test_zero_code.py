@@ -5,7 +5,8 @@ import time
 from concurrent import futures
 from typing import Any
 
-from tests.node.conftest import PATIENCE, Site
+from tests.node.conftest import Site
+from tests.node.test_reclaims import PATIENCE
 
 TOTAL = 60
 GRACE, SIDECAR_LEAST, KUBELET_ROUNDS = 26, 2, 6
