@@ -51,6 +51,7 @@ def test_what_all_ranks_have_alike_goes_on_with_any_number(torch_bench: processe
     ranks = gang(torch_bench, store, 2, 6, ALIKE=1)
     finish(ranks)
     assert [rank.steps() for rank in ranks] == [[3, 4, 5]] * 2
+    assert all("fsdp loaded: False" in rank.output for rank in ranks), "whole models need none of it"
     assert "event=changed step=2 changed=ranks" in ranks[0].output
     assert "event=changed" not in ranks[1].output
     back = gang(torch_bench, store, 1, 7, ALIKE=1)

@@ -6,6 +6,7 @@ it needs: its own and rank 0's as long as the layout is the same, others' when t
 another number of ranks.
 """
 
+import sys
 from collections.abc import Collection, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -79,20 +80,17 @@ class Shards:
 def find(torch: Any, objects: Mapping[str, Any]) -> Shards | None:
     """The models and optimizers among `objects`, if one of the models is sharded."""
     models = {name: value for name, value in objects.items() if isinstance(value, torch.nn.Module)}
-    if not any(_is_sharded(torch, model) for model in models.values()):
+    if not any(_is_sharded(model) for model in models.values()):
         return None
     optimizers = {name: value for name, value in objects.items() if isinstance(value, torch.optim.Optimizer)}
     return Shards(models, optimizers)
 
 
-def _is_sharded(torch: Any, model: Any) -> bool:
-    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
-        return False
-    from torch.distributed.fsdp import FullyShardedDataParallel
-    from torch.distributed.tensor import DTensor
-
-    wrapped = any(isinstance(module, FullyShardedDataParallel) for module in model.modules())
-    return wrapped or any(isinstance(parameter, DTensor) for parameter in model.parameters())
+def _is_sharded(model: Any) -> bool:
+    # Whoever sharded it has loaded these. They take most of a second, and others never need them.
+    fsdp, tensor = (sys.modules.get(f"torch.distributed.{name}") for name in ("fsdp", "tensor"))
+    wrapped = fsdp and any(isinstance(one, fsdp.FullyShardedDataParallel) for one in model.modules())
+    return bool(wrapped or (tensor and any(isinstance(one, tensor.DTensor) for one in model.parameters())))
 
 
 def _owner(name: str, optimizer: Any, models: Mapping[str, Any]) -> Any:

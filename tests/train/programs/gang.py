@@ -5,6 +5,7 @@ ahead of the others), ALIKE (no rank has anything of its own), and torchrun's.
 """
 
 import os
+import sys
 import time
 
 import torch
@@ -48,7 +49,7 @@ def main() -> None:
             print(f"step {step} rank {rank} seen {counter.seen}", flush=True)
             if rank == AHEAD:
                 time.sleep(PAUSE)
-    print(f"done {rank}", flush=True)
+    print(f"done {rank}, fsdp loaded: {'torch.distributed.fsdp' in sys.modules}", flush=True)
     dist.destroy_process_group()
 
 
