@@ -66,11 +66,7 @@ class Life:
 
     def say(self, state: str) -> None:
         """Leave the last word."""
-        if self._ending.termination_log is None:
-            return
-        problem = termination.write(self._ending.termination_log, self._hooks.word(state))
-        if problem:
-            self._log.warning("no-termination-message", f"could not leave a last word: {problem}")
+        termination.leave(self._ending.termination_log, self._hooks.word(state), self._log)
 
     def end_preempted(self, error: BaseException | None) -> None:
         """Raise SystemExit with the code for it, whatever `error` the program has made of SIGTERM."""

@@ -1,7 +1,6 @@
 """One shard in the hands of one attempt: what is done, and what waits to be committed."""
 
 import json
-import platform
 import secrets
 import tempfile
 from collections.abc import Iterable
@@ -71,17 +70,9 @@ class Shard:
             _write(Path(folder) / names.OUTPUTS, part.lines)
             _write(Path(folder) / names.IDS, map(json.dumps, part.ids))
             files = transfer.upload(self._place, Path(folder), part.directory, 0)
-        record = self._record
-        writer = manifest.Writer(
-            attempt_id=record.attempt_id,
-            nonce=part.directory.nonce,
-            seq=record.seq,
-            attempt=record.attempt,
-            job_uid=record.job_uid,
-            host=platform.node(),
-        )
+        writer = claim.writer(self._record, part.directory)
         commit = manifest.Commit(part.directory.step, writer, files, world_size=1, time=part.time)
-        claim.publish(self._place, self._records, record, commit)
+        claim.publish(self._place, self._records, self._record, commit)
 
 
 def begin(place: Store, me: claim.Claimant, *, now: float, skipped: parts.Skip) -> Shard:

@@ -1,5 +1,6 @@
 """How an attempt starts: it finds its place in the lineage, or takes the next one."""
 
+import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -169,6 +170,18 @@ def refuse_unless_fresh(me: Claimant, trail: Sequence[layout.StepDir]) -> None:
 def _parent(known: Mapping[int, lineage.Record], commit: manifest.Commit) -> lineage.Parent:
     seq = next(r.seq for r in known.values() if r.attempt_id == commit.writer.attempt_id)
     return lineage.Parent(seq, commit.directory)
+
+
+def writer(record: lineage.Record, directory: layout.StepDir) -> manifest.Writer:
+    """Who writes this save: the claim's holder, on this machine."""
+    return manifest.Writer(
+        attempt_id=record.attempt_id,
+        nonce=directory.nonce,
+        seq=record.seq,
+        attempt=record.attempt,
+        job_uid=record.job_uid,
+        host=platform.node(),
+    )
 
 
 def publish(

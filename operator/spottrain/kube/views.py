@@ -21,7 +21,8 @@ def pod(raw: Object) -> snap.Pod:
     metadata, spec, status = raw["metadata"], raw["spec"], raw.get("status") or {}
     annotations = metadata.get("annotations") or {}
     phase = status.get("phase", "Pending")
-    flushing = phase == "Running" and _flushes(raw)
+    end = _main_end(raw) if phase == "Running" else None
+    flushing = end is not None and _flushes(raw, end)
     deleting = metadata.get("deletionTimestamp")
     grace = (
         metadata.get("deletionGracePeriodSeconds") if deleting else spec.get("terminationGracePeriodSeconds")
@@ -37,7 +38,7 @@ def pod(raw: Object) -> snap.Pod:
         node=spec.get("nodeName") or "",
         ip=status.get("podIP") or "",
         phase=phase,
-        running=phase == "Running" and (_main_end(raw) is None or flushing),
+        running=phase == "Running" and (end is None or flushing),
         flushing=flushing,
         deleting=duration.optional_time(deleting),
         grace=float(grace or 0),
@@ -181,14 +182,13 @@ def _main_end(raw: Object) -> Object | None:
     return _terminated(raw, "containerStatuses").get(main_container(raw))
 
 
-def _flushes(raw: Object) -> bool:
-    """Its main container has ended well, and our sidecar may still be storing what it saved last.
+def _flushes(raw: Object, end: Object) -> bool:
+    """Its main container has ended well (`end`), and our sidecar may still be storing what it saved last.
 
     The kubelet tells the sidecar to stop then, and ends it when the grace is over.
     """
-    end = _main_end(raw)
     sidecars = {one["name"] for one in raw["spec"].get("initContainers") or ()}
-    if end is None or end["exitCode"] != 0 or names.CONTAINER_WATCH not in sidecars:
+    if end["exitCode"] != 0 or names.CONTAINER_WATCH not in sidecars:
         return False
     return names.CONTAINER_WATCH not in _terminated(raw, "initContainerStatuses")
 

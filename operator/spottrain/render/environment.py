@@ -38,9 +38,7 @@ def render(job: identity.Identity, wishes: spec.Spec, overlay: actions.Overlay) 
         "SPOTTRAIN_GRACE_SECONDS": grace,
         "SPOTTRAIN_GO_FILE": names.PODINFO_FILE,
         "JOB_COMPLETION_INDEX": overlay.index,
-        "SPOTTRAIN_PROGRESS_PORT": names.PROGRESS_PORT
-        if tells_progress(wishes, overlay) and not checkpoint.directory
-        else "",
+        "SPOTTRAIN_PROGRESS_PORT": names.PROGRESS_PORT if tells_progress(wishes, overlay) else "",
         **(ALONE if wishes.independent else _rendezvous(job, wishes, overlay)),
         # How long torchrun leaves its workers after SIGTERM; its default wastes longer windows,
         # and leaves a sidecar nothing of shorter ones.
@@ -68,6 +66,11 @@ def _rendezvous(job: identity.Identity, wishes: spec.Spec, overlay: actions.Over
 
 
 def tells_progress(wishes: spec.Spec, overlay: actions.Overlay) -> bool:
+    """The program itself does; beside one that doesn't use the library its sidecar answers."""
+    return speaks(wishes, overlay) and not wishes.checkpoint.directory
+
+
+def speaks(wishes: spec.Spec, overlay: actions.Overlay) -> bool:
     """Worker 0 does, for its gang."""
     return not wishes.independent and overlay.index == 0
 

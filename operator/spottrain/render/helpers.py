@@ -66,7 +66,7 @@ def _restore(common: Object, trainer: Object) -> Object:
 def _watch(common: Object, trainer: Object, wishes: spec.Spec, overlay: actions.Overlay) -> Object:
     """It is told how long its own part of the grace is, and answers in place of the program."""
     told = {"SPOTTRAIN_GRACE_SECONDS": str(grace.shares(overlay.grace)[1])}
-    if environment.tells_progress(wishes, overlay):
+    if environment.speaks(wishes, overlay):
         told["SPOTTRAIN_PROGRESS_PORT"] = str(names.PROGRESS_PORT)
     limits = (trainer.get("resources") or {}).get("limits") or {}
     # A pod is Guaranteed, with cores of its own, only while all its containers have both limits.

@@ -97,7 +97,7 @@ def _spec(mold: Mold, overlay: actions.Overlay, given: dict[str, Any]) -> dict[s
         if part in pod:
             pod[part] = [_container(one, entries) for one in pod[part]]
     pod["containers"] = [{**one, **shells.stop_hook(one, given)} for one in pod["containers"]]
-    if environment.tells_progress(mold.wishes, overlay) and not mold.wishes.checkpoint.directory:
+    if environment.tells_progress(mold.wishes, overlay):
         pod["containers"][0] = _with_port(pod["containers"][0], on_host=bool(given.get("hostNetwork")))
     others = {names.LABEL_JOB: job}
     if not mold.wishes.independent:  # whose indexes have attempts of their own

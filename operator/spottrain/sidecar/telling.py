@@ -36,8 +36,6 @@ class Telling:
 
     def say(self, state: str) -> None:
         """Leave the last word; there may be no time for a later one."""
-        if self._told.termination_log is None:
-            return
         saved, outlook = self._saved, self._outlook()
         word = termination.LastWord(
             state=state,
@@ -47,8 +45,7 @@ class Telling:
             save_seconds=saved.seconds if saved else None,
             fits_grace=None if outlook is None else outlook.fits,
         )
-        if problem := termination.write(self._told.termination_log, word):
-            self._log.warning("no-termination-message", f"could not leave a last word: {problem}")
+        termination.leave(self._told.termination_log, word, self._log)
 
     def _outlook(self) -> pace.Outlook | None:
         return None if self._saved is None else pace.Outlook(self._saved.seconds, self._told.grace)

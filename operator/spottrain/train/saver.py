@@ -9,7 +9,6 @@ of it. An upload may be abandoned for a newer state: its ranks then say so inste
 """
 
 import enum
-import platform
 import shutil
 import threading
 from collections.abc import Callable, Sequence
@@ -253,18 +252,9 @@ class Saver:
         )
 
     def _describe(self, job: Job, parts: Sequence[Any]) -> manifest.Commit:
-        record = self._place.record
-        writer = manifest.Writer(
-            attempt_id=record.attempt_id,
-            nonce=job.directory.nonce,
-            seq=record.seq,
-            attempt=record.attempt,
-            job_uid=record.job_uid,
-            host=platform.node(),
-        )
         return manifest.Commit(
             step=job.directory.step,
-            writer=writer,
+            writer=claim.writer(self._place.record, job.directory),
             files=tuple(manifest.File(**file) for part in parts for file in part["files"]),
             world_size=self._peers.world,
             versions=circumstances.here(),

@@ -136,9 +136,6 @@ class Telling:
 
     def say(self, state: str, saved: saver.Verdict | None) -> None:
         """Leave the last word; `saved`: the newest save that was committed."""
-        path = self._told.termination_log
-        if path is None:
-            return
         outlook = self._pacer.outlook()
         word = termination.LastWord(
             state=state,
@@ -149,6 +146,4 @@ class Telling:
             blocked_seconds=saved.blocked if saved else None,
             fits_grace=None if outlook is None else outlook.fits,
         )
-        problem = termination.write(path, word)
-        if problem:
-            self._log.warning("no-termination-message", f"could not leave a last word: {problem}")
+        termination.leave(self._told.termination_log, word, self._log)

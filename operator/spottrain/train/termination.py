@@ -11,6 +11,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from spottrain.train.log import Log
+
 FORMAT = 1
 FINISHED, PREEMPTED, STALE = "finished", "preempted", "stale"
 
@@ -51,8 +53,14 @@ def _rounded(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds, 3)
 
 
+def leave(path: Path | None, word: LastWord, words: Log) -> None:
+    """Leave the last word where there is a place for it. What goes wrong is logged, and ends no run."""
+    if path is not None and (problem := write(path, word)):
+        words.warning("no-termination-message", f"could not leave a last word: {problem}")
+
+
 def write(path: Path, word: LastWord) -> str | None:
-    """Write the message over what is there; what went wrong, if something did: it must not end the run."""
+    """Write the message over what is there; what went wrong, if something did."""
     try:
         handle = os.open(path, os.O_WRONLY | os.O_TRUNC)
         try:
