@@ -34,10 +34,12 @@ check: venv ## lint, types, layers
 	$(BIN)/lint-imports
 
 # Tests marked `cluster` and `node` run on local clusters that are built and started when needed (docs/lab.md)
-# and left running, so that the next run is quick: `make lab-down` ends them.
+# and left running, so that the next run is quick: `make lab-down` ends them. They run one after another in one
+# process, and the tests that need none beside them; PYTEST_FLAGS="-n 0" is one process for all.
+SIDE_BY_SIDE := -n 3 --dist loadgroup
 .PHONY: test
 test: check ## everything but the slow suites; needs root, and the first time 20 minutes of building
-	$(BIN)/pytest -m "not slow" $(PYTEST_FLAGS)
+	$(BIN)/pytest $(SIDE_BY_SIDE) -m "not slow" $(PYTEST_FLAGS)
 
 .PHONY: test-unit
 test-unit: venv ## tests that need nothing but Python
@@ -45,7 +47,7 @@ test-unit: venv ## tests that need nothing but Python
 
 .PHONY: test-all
 test-all: check ## the slow suites too
-	$(BIN)/pytest $(PYTEST_FLAGS)
+	$(BIN)/pytest $(SIDE_BY_SIDE) $(PYTEST_FLAGS)
 
 .PHONY: lab-up
 lab-up: ## the local cluster `main`: a control plane, four nodes, an object store

@@ -169,7 +169,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """0 when every bar that was measured is met."""
     parser = argparse.ArgumentParser(prog="python -m bench.checkpoint", description=__doc__)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
-    parser.add_argument("--rounds", type=int, default=5, help="of saves and loads (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=7, help="of saves and loads (default: %(default)s)")
     parser.add_argument("--bytes", type=int, default=2 << 30, help="of the state (default: 2 GiB)")
     parser.add_argument("--kills", type=int, default=500, help="default: %(default)s")
     parser.add_argument("--seed", type=int, default=1, help="of the kills' moments (default: %(default)s)")

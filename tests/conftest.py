@@ -3,10 +3,22 @@
 import os
 import secrets
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from lab.cluster import Lab
+
+HERE = Path(__file__).parent
+ON_LABS = {"chart", "cluster", "lab", "node"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What pytest-xdist may run side by side: files, but for those whose labs share the host's network."""
+    for item in items:
+        path = item.path.relative_to(HERE)
+        group = "labs" if path.parts[0] in ON_LABS else str(path)
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="session")

@@ -53,6 +53,9 @@ _CONFLICT_TRIES = 8
 _DELETE_BATCH = 1000
 # As boto3's transfers have it; and how many parts may be ahead of the one whose turn it is.
 _PART, _CONNECTIONS, _AHEAD = 8 << 20, 10, 20
+_PIECE = 256 << 10
+"""Bytes that are read and written at once. The kernel clears the pages of each larger buffer anew: 2 GiB in
+reads of 8 MiB took 8.4 CPU seconds and 7 s, in such pieces 5.4 and 4.3 (boto3's transfer: 6.4 and 5.6)."""
 
 
 class S3Store:
@@ -97,21 +100,22 @@ class S3Store:
             size = int(self._client.head_object(**self._where(key))["ContentLength"])
             total = hashlib.sha256()
             with target.open("wb") as out:
-                for data in self._parts(key, size, out.fileno()):
-                    total.update(data)
+                for pieces in self._parts(key, size, out.fileno()):
+                    for piece in pieces:
+                        total.update(piece)
             return total.hexdigest()
 
         with self._translated(f"read {key}"):
             found: str | None = self._unless(_NOT_FOUND, fetch)
             return found
 
-    def _parts(self, key: str, size: int, out: int) -> Iterator[bytes]:
+    def _parts(self, key: str, size: int, out: int) -> Iterator[tuple[bytes, ...]]:
         """The object's parts in their order, each written to the file already; others are on their way.
 
         boto3's own transfer gives them in any order, or (1.44, to a stream) hangs beyond ten of them.
         """
         with ThreadPoolExecutor(_CONNECTIONS) as pool:
-            coming: deque[Future[bytes]] = deque()
+            coming: deque[Future[tuple[bytes, ...]]] = deque()
             try:
                 for start in range(0, size, _PART):
                     coming.append(pool.submit(self._part, key, start, min(start + _PART, size), out))
@@ -122,24 +126,26 @@ class S3Store:
             finally:
                 pool.shutdown(wait=False, cancel_futures=True)
 
-    def _part(self, key: str, start: int, end: int, out: int) -> bytes:
-        data = self._read(key, start, end)
-        written = 0
-        while written < len(data):
-            written += os.pwrite(out, memoryview(data)[written:], start + written)
-        return data
-
-    def _read(self, key: str, start: int, end: int) -> bytes:
+    def _part(self, key: str, start: int, end: int, out: int) -> tuple[bytes, ...]:
         from botocore.exceptions import BotoCoreError
 
         for tries_left in reversed(range(self._tries)):
-            answer = self._client.get_object(**self._where(key), Range=f"bytes={start}-{end - 1}")
             try:
-                return bytes(answer["Body"].read())
+                return tuple(self._pieces(key, start, end, out))
             except (BotoCoreError, OSError):  # botocore itself asks again only until the body begins
                 if not tries_left:
                     raise
         raise AssertionError("a store is asked at least once")
+
+    def _pieces(self, key: str, start: int, end: int, out: int) -> Iterator[bytes]:
+        answer = self._client.get_object(**self._where(key), Range=f"bytes={start}-{end - 1}")
+        at = start
+        for data in answer["Body"].iter_chunks(_PIECE):
+            written = 0
+            while written < len(data):
+                written += os.pwrite(out, memoryview(data)[written:], at + written)
+            at += written
+            yield data
 
     def head(self, key: str) -> int | None:
         """See Store."""
