@@ -34,9 +34,9 @@ check: venv ## lint, types, layers
 	$(BIN)/lint-imports
 
 # Tests marked `cluster` and `node` run on local clusters that are built and started when needed (docs/lab.md)
-# and left running, so that the next run is quick: `make lab-down` ends them. They run one after another in one
-# process, and the tests that need none beside them; PYTEST_FLAGS="-n 0" is one process for all.
-SIDE_BY_SIDE := -n 3 --dist loadgroup
+# and left running, so that the next run is quick: `make lab-down` ends them. What shares a lab runs one after
+# another, other files beside it (tests/conftest.py); PYTEST_FLAGS="-n 0" is one process for all.
+SIDE_BY_SIDE := -n 4 --dist loadgroup
 .PHONY: test
 test: check ## everything but the slow suites; needs root, and the first time 20 minutes of building
 	$(BIN)/pytest $(SIDE_BY_SIDE) -m "not slow" $(PYTEST_FLAGS)

@@ -10,14 +10,16 @@ import pytest
 from lab.cluster import Lab
 
 HERE = Path(__file__).parent
-ON_LABS = {"chart", "cluster", "lab", "node"}
+ON_A_LAB = {"chart": "machines", "cluster": "planes", "lab": "machines", "node": "machines"}
+"""By folder: what runs one after another, since it shares a lab or makes and ends machines."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What pytest-xdist may run side by side: files, but for those whose labs share the host's network."""
+    """What pytest-xdist may run side by side: a lab's tests with those of others, and files without one."""
     for item in items:
         path = item.path.relative_to(HERE)
-        group = "labs" if path.parts[0] in ON_LABS else str(path)
+        alone = path.stem == "test_outages"  # on a lab of its own, and waits most of the time
+        group = str(path) if alone else ON_A_LAB.get(path.parts[0], str(path))
         item.add_marker(pytest.mark.xdist_group(group))
 
 
