@@ -376,3 +376,21 @@ def test_a1_crashes_in_a_row_are_spaced_out(job: play.Job, api: Api) -> None:
             gaps.append(time.monotonic() - begun)
         assert gaps == sorted(gaps)
         assert gaps[-1] >= 30
+
+
+def test_b11_reclaimed_again_and_again_each_attempt_has_the_same_place_for_its_checkpoints(
+    job: play.Job, api: Api
+) -> None:
+    """What differs from attempt to attempt is who it is, not where its checkpoints are."""
+    with play.machines(api, {"name": "b11", "labels": {"case": "b11"}}):
+        job.applied(on("b11", workers=1, maxFailures=0))
+        lives = []
+        for attempt in range(1, 6):
+            job.wait_running(attempt)
+            (container,) = job.pod(f"tr-0-{attempt}")["spec"]["containers"]
+            lives.append({one["name"]: one["value"] for one in container["env"]})
+            job.reclaim(f"tr-0-{attempt}")
+        first = lives[0]
+        changed = {name for life in lives for name in life if life[name] != first.get(name)}
+        assert changed == {"SPOTTRAIN_ATTEMPT", "SPOTTRAIN_ATTEMPT_ID", "PET_MASTER_ADDR", "PET_RDZV_ID"}
+        assert first["SPOTTRAIN_CHECKPOINT_URI"] == "s3://ck/tr"

@@ -1,7 +1,7 @@
 """The operator from its image and chart on the shared lab's real kubelets, and jobs for it."""
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ from tests.release import IMAGE, Release
 
 PROGRAMS = Path(__file__).parent / "programs"
 BUCKET = "node-tests"
+PATIENCE = 90
+"""Seconds; the lab's control plane calls a node NotReady after 16."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -53,7 +55,7 @@ def place(installed: Lab) -> Iterator["Site"]:
 @pytest.fixture
 def site(place: "Site") -> Iterator["Site"]:
     """The place with no job in it, a prefix of the test's own in the store, and all machines well."""
-    place.prefix = secrets.token_hex(4)
+    place.draw_prefix()
     yield place
     for row in place.lab.status():
         place.lab.node_start(str(row["node"]))
@@ -96,13 +98,8 @@ class Site:
     def prepare(self) -> None:
         self.lab.kubectl("create", "namespace", self.namespace)
         self.lab.wait_namespace(self.namespace)
-        programs = [f"--from-file={path}" for path in sorted(PROGRAMS.glob("*.py"))]
-        self._kubectl("create", "configmap", "programs", *programs)
-        keys = self.lab.env()
-        names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
-        self._kubectl(
-            "create", "secret", "generic", "store", *(f"--from-literal={n}={keys[n]}" for n in names)
-        )
+        self.add_programs("programs", sorted(PROGRAMS.glob("*.py")))
+        self.add_keys("store")
         if BUCKET not in [one["Name"] for one in self.store.list_buckets()["Buckets"]]:
             self.store.create_bucket(Bucket=BUCKET)
         self._release.install(IMAGE)
@@ -113,6 +110,27 @@ class Site:
 
     def _kubectl(self, *words: str) -> None:
         self.lab.kubectl("--namespace", self.namespace, *words)
+
+    def add_programs(self, name: str, paths: Sequence[Path]) -> None:
+        """A ConfigMap of these files."""
+        self._kubectl("create", "configmap", name, *(f"--from-file={path}" for path in paths))
+
+    def add_keys(self, name: str) -> None:
+        """A Secret with the keys of the lab's store."""
+        keys = self.lab.env()
+        words = [
+            f"--from-literal={one}={keys[one]}" for one in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+        ]
+        self._kubectl("create", "secret", "generic", name, *words)
+
+    def draw_prefix(self) -> None:
+        """Another place in the store from here on."""
+        self.prefix = secrets.token_hex(4)
+
+    def start_over(self) -> None:
+        """No job, and nothing of it in the store."""
+        self.remove_job()
+        self.draw_prefix()
 
     def remove_job(self) -> None:
         """Delete the job and wait until its last pod is gone."""

@@ -5,10 +5,7 @@ import re
 import pytest
 
 from lab import torch_env
-from tests.node.conftest import Site
-
-PATIENCE = 90
-"""Seconds; the lab's control plane calls a node NotReady after 16."""
+from tests.node.conftest import PATIENCE, Site
 
 
 def restored(site: Site) -> str:
@@ -41,6 +38,25 @@ def test_a_drained_worker_goes_on_at_the_next_step_on_another_node(site: Site) -
     assert (status["reclaims"], status["failures"], status["attempt"]) == (1, 0, 2)
     assert status["lastReclaim"]["cause"] == "Evicted"
     assert status["progress"]["step"] == 99
+
+
+def test_b01_a_shell_as_pid_1_keeps_sigterm_from_nobody(site: Site) -> None:
+    """No save is due by time: what is gone on from was saved because the program was told to stop."""
+    manifest = site.manifest("counter.py")
+    manifest["spec"]["checkpoint"]["interval"] = "1h"
+    (container,) = manifest["spec"]["template"]["spec"]["containers"]
+    container["command"] = ["sh", "-c", "cd /programs && python3 counter.py; echo done"]
+    site.job.applied(manifest)
+    site.job.wait_running(1, PATIENCE)
+    site.job.wait("a step", lambda: "event=first-step" in site.log("tr-0-1"), PATIENCE)
+    site.lab.node_drain(site.node_of("tr-0-1"))
+    site.job.wait_running(2, PATIENCE)
+    resumed = site.job.wait("a restore", lambda: restored(site), PATIENCE)
+    (saved,) = [step for _, step in site.commits()]
+    assert resumed_at(resumed) == saved + 1
+    site.job.wait_phase("Complete", PATIENCE)
+    status = site.job.status()
+    assert (status["reclaims"], status["failures"], status["attempt"]) == (1, 0, 2)
 
 
 def test_a_killed_node_costs_what_came_after_the_last_commit(site: Site) -> None:

@@ -5,8 +5,7 @@ import time
 from concurrent import futures
 from typing import Any
 
-from tests.node.conftest import Site
-from tests.node.test_reclaims import PATIENCE
+from tests.node.conftest import PATIENCE, Site
 
 TOTAL = 60
 GRACE, SIDECAR_LEAST, KUBELET_ROUNDS = 26, 2, 6
