@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from lab import clock
 from spottrain.api import names
 
 Object = dict[str, Any]
@@ -31,6 +32,7 @@ class Plane:
         self.cut_off = False
         self.conflicts = 0
         """So many of the next patches meet a newer version."""
+        self.ended = False
         self.token = "t1"
         self.url = ""
 
@@ -90,7 +92,8 @@ class Plane:
             if self.conflicts:
                 self.conflicts -= 1
                 metadata["resourceVersion"] = str(int(metadata["resourceVersion"]) + 1)
-            if body["metadata"].pop("resourceVersion") != metadata["resourceVersion"]:
+            current = metadata["resourceVersion"]
+            if body["metadata"].pop("resourceVersion", current) != current:
                 return 409, {"message": "changed meanwhile"}
             self.node = merged(self.node, body)
         self.node["metadata"]["resourceVersion"] = str(int(metadata["resourceVersion"]) + 1)
@@ -150,6 +153,9 @@ def running() -> Iterator[Plane]:
             if plane.cut_off:
                 self.close_connection = True
                 return
+            if "watch=true" in query:
+                self._watch()
+                return
             known = self.headers["Authorization"] == f"Bearer {plane.token}"
             with plane.lock:
                 if not known:
@@ -164,6 +170,20 @@ def running() -> Iterator[Plane]:
             self.end_headers()
             self.wfile.write(text)
 
+        def _watch(self) -> None:
+            """Of the one Node, which tests change as they like: each state unlike the one before."""
+            self.send_response(200)
+            self.end_headers()
+            told = b""
+            while not (plane.cut_off or plane.ended):
+                with plane.lock:
+                    event = {"type": "MODIFIED", "object": plane.node}
+                    state = json.dumps(event).encode() if plane.node else b""
+                if state not in {told, b""}:
+                    self.wfile.write(state + b"\n")
+                    told = state
+                clock.poll(lambda: plane.cut_off or plane.ended, seconds=0.1)
+
         do_GET = do_PATCH = do_POST = do_DELETE = _do
 
         def log_message(self, *_: object) -> None:
@@ -177,6 +197,7 @@ def running() -> Iterator[Plane]:
     try:
         yield plane
     finally:
+        plane.ended = True
         server.shutdown()
         thread.join()
         server.server_close()

@@ -151,7 +151,7 @@ def test_too_many_requests_slow_the_agent_down(start_agent: StartAgent):
 def test_c9_a_rebalance_recommendation_stops_nobody(
     api: plane.Plane, start_agent: StartAgent, ec2: mock.Ec2Mock
 ):
-    """It is told and counted, and leaves no trace on the Node."""
+    """It is told and counted; what is left on the Node keeps nobody off it (test_hints.py)."""
     ec2.recommend(soon(-5))
     api.add_pod("tr-0-a")
     agent = start_agent("aws", ec2.url)

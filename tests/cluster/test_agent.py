@@ -182,8 +182,8 @@ def test_the_agent_may_touch_its_own_node_and_the_workers_on_it_and_nothing_else
         merge = cluster.MERGE_PATCH
         for path, change, words in (
             ("ag-b", {"metadata": {"annotations": {"a": "b"}}}, "its own node only"),
-            ("ag-a", {"metadata": {"annotations": {"a": "b"}}}, "annotation on a node, and no other"),
-            ("ag-a", {"metadata": {"annotations": {MANAGED: None}}}, "annotation on a node, and no other"),
+            ("ag-a", {"metadata": {"annotations": {"a": "b"}}}, "annotations on a node, and no other"),
+            ("ag-a", {"metadata": {"annotations": {MANAGED: None}}}, "annotations on a node, and no other"),
             ("ag-a", {"metadata": {"labels": {"a": "b"}}}, "no label and no other taint"),
             ("ag-a", {"spec": {"unschedulable": True}}, "no label and no other taint"),
             ("ag-a", {"spec": {"taints": [TAINTS[0]]}}, "no label and no other taint"),

@@ -51,6 +51,7 @@ def pod(raw: Object) -> snap.Pod:
         floor=metadata["labels"].get(names.LABEL_CAPACITY) == clouds.Capacity.ON_DEMAND,
         waiting=_waiting(status),
         stranded=_stranded(status),
+        save_asked=_moment(annotations.get(names.ANNOTATION_SAVE)),
     )
 
 
@@ -281,7 +282,22 @@ def node(raw: Object, settings: snap.Settings) -> snap.Node:
         unschedulable=bool(spec.get("unschedulable")),
         notice=notice,
         deadline=deadline,
+        hint=_hint(metadata.get("annotations") or {}),
     )
+
+
+def _hint(annotations: Object) -> dt.datetime | None:
+    """When the agent, or whoever else writes it so, heard that the node may be taken soon."""
+    with contextlib.suppress(ValueError, TypeError, AttributeError, RecursionError):
+        return _moment(json.loads(annotations.get(names.ANNOTATION_HINT) or "{}").get("since"))
+    return None
+
+
+def _moment(text: str | None) -> dt.datetime | None:
+    """A time that anybody may have written; None if it is none."""
+    with contextlib.suppress(ValueError, TypeError, OverflowError):
+        return duration.optional_time(text)
+    return None
 
 
 def _notice(raw: Object, marks: tuple[notices.Mark, ...]) -> tuple[str, dt.datetime | None]:

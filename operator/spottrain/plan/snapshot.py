@@ -95,6 +95,8 @@ class Pod:
     """Why its kubelet can't start a container: a missing Secret, an image that can't be pulled."""
     stranded: dt.datetime | None = None
     """Since when a container of it that was made could not be started, because its machine went down."""
+    save_asked: dt.datetime | None = None
+    """The hint for which it has been asked for a checkpoint."""
     tail: str = ""
     """The last lines of its log, read when it failed."""
     flushing: bool = False
@@ -171,7 +173,7 @@ class Node:
     """A node. `ready_since` is when its Ready condition last changed; `notice` says who warns of its end.
 
     `watched`: it carries workers, so its lease is read; `silent`: the lease has not changed for too long, on
-    our own clock and only while our reads went well.
+    our own clock and only while our reads went well. `hint`: when it was said that it may be taken soon.
     """
 
     name: str
@@ -188,6 +190,7 @@ class Node:
     unschedulable: bool = False
     notice: str = ""
     deadline: dt.datetime | None = None
+    hint: dt.datetime | None = None
 
     def unheard(self, now: dt.datetime, patience: float) -> bool:
         """Silent, or NotReady for `patience` seconds or longer."""

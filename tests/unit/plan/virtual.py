@@ -177,6 +177,8 @@ class Cluster:
                 self._delete(name, uid, grace)
             case actions.SayGo(name, attempt_id):
                 self._change(name, go=attempt_id)
+            case actions.AskToSave(name, moment):
+                self._change(name, save_asked=moment)
             case actions.DeleteSelf():
                 self.deleted = True
             case actions.EnsureService():
