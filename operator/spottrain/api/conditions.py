@@ -8,6 +8,7 @@ ACCEPTED: Final = "Accepted"
 RUNNING: Final = "Running"
 FLOOR_MET: Final = "FloorMet"
 GRACE_SUFFICIENT: Final = "GraceSufficient"
+WINDOW_HOLDS: Final = "WindowHolds"
 CHECKPOINTS_STORED: Final = "CheckpointsStored"
 SUSPENDED: Final = "Suspended"
 COMPLETE: Final = "Complete"
@@ -43,6 +44,10 @@ FLOOR_UNMET: Final = "FloorUnmet"
 # GraceSufficient
 SAVE_FITS: Final = "SaveFits"
 SAVE_TOO_SLOW: Final = "SaveTooSlow"
+
+# WindowHolds
+WINDOW_LASTS: Final = "WindowLasts"
+WINDOW_TOO_SHORT: Final = "WindowTooShort"
 
 # CheckpointsStored
 STORED: Final = "Stored"

@@ -67,6 +67,11 @@ class Leases:
         """The node's lease has not changed for too long."""
         return name in self._silent
 
+    def quiet(self, name: str) -> float | None:
+        """For how many seconds the node's lease has not changed; None if that is not known."""
+        sight = self._sights.get(name)
+        return None if sight is None else asyncio.get_running_loop().time() - sight.since
+
     async def run(self) -> None:
         """Read until cancelled."""
         while True:

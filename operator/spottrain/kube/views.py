@@ -282,14 +282,16 @@ def node(raw: Object, settings: snap.Settings) -> snap.Node:
         unschedulable=bool(spec.get("unschedulable")),
         notice=notice,
         deadline=deadline,
-        hint=_hint(metadata.get("annotations") or {}),
+        noticed=_since(raw, names.ANNOTATION_RECLAIM),
+        hint=_since(raw, names.ANNOTATION_HINT),
     )
 
 
-def _hint(annotations: Object) -> dt.datetime | None:
-    """When the agent, or whoever else writes it so, heard that the node may be taken soon."""
+def _since(raw: Object, annotation: str) -> dt.datetime | None:
+    """When the agent, or whoever else writes it so, heard what this annotation says."""
+    text = (raw["metadata"].get("annotations") or {}).get(annotation)
     with contextlib.suppress(ValueError, TypeError, AttributeError, RecursionError):
-        return _moment(json.loads(annotations.get(names.ANNOTATION_HINT) or "{}").get("since"))
+        return _moment(json.loads(text or "{}").get("since"))
     return None
 
 

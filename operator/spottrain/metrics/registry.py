@@ -8,6 +8,7 @@ import prometheus_client as prometheus
 
 from spottrain.api import conditions, status
 
+WINDOW_SECONDS = (1, 2, 5, 10, 15, 20, 25, 30, 45, 60, 90, 120, 180, 300, 600)
 RESTART_SECONDS = (1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1800)
 
 
@@ -46,6 +47,13 @@ class Metrics:
             buckets=RESTART_SECONDS,
             registry=self.registry,
         )
+        self._window = prometheus.Histogram(
+            "spottrain_notice_window_seconds",
+            "From the notice for a node until its last sign of life",
+            ("provider",),
+            buckets=WINDOW_SECONDS,
+            registry=self.registry,
+        )
         self._workers = self._gauge("job_workers_running", "Running workers", (*job, "capacity"))
         self._wanted = self._gauge("job_workers_desired", "Workers the job asks for", job)
         self._shortfall = self._gauge(
@@ -80,6 +88,10 @@ class Metrics:
     def queued(self, length: int) -> None:
         """So many jobs wait."""
         self._queue.set(length)
+
+    def lasted(self, provider: str, seconds: float) -> None:
+        """So long a machine lasted after its notice."""
+        self._window.labels(provider).observe(seconds)
 
     def saw(self, change: Change) -> None:
         """Count what a pass has recorded; nothing is counted that wasn't written."""

@@ -169,11 +169,21 @@ class Loss:
 
 
 @dataclasses.dataclass(frozen=True)
+class Window:
+    """How many seconds a machine lasted after its notice; `cut_off`: a worker was still at work on it."""
+
+    provider: str
+    seconds: float
+    cut_off: bool
+
+
+@dataclasses.dataclass(frozen=True)
 class Node:
     """A node. `ready_since` is when its Ready condition last changed; `notice` says who warns of its end.
 
     `watched`: it carries workers, so its lease is read; `silent`: the lease has not changed for too long, on
-    our own clock and only while our reads went well. `hint`: when it was said that it may be taken soon.
+    our own clock and only while our reads went well. `hint`: when it was said that it may be taken soon;
+    `noticed`: when the notice came, where it says so.
     """
 
     name: str
@@ -190,6 +200,7 @@ class Node:
     unschedulable: bool = False
     notice: str = ""
     deadline: dt.datetime | None = None
+    noticed: dt.datetime | None = None
     hint: dt.datetime | None = None
 
     def unheard(self, now: dt.datetime, patience: float) -> bool:
@@ -296,6 +307,8 @@ class Snapshot:
     departed: tuple[Pod, ...] = ()
     losses: tuple[Loss, ...] = ()
     """Machines that were lately taken from any job, as far back as this process remembers: a help as well."""
+    windows: tuple[Window, ...] = ()
+    """What machines of each cloud lately had between notice and end: a help as well."""
     gone_nodes: cabc.Mapping[str, Node] = dataclasses.field(default_factory=dict)
     """What the machines of its pods were that are gone, as far as this process remembers."""
     progress: Progress | None = None

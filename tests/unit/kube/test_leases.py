@@ -96,6 +96,19 @@ def test_a_lease_that_is_not_renewed_for_its_limit_makes_its_node_silent_and_a_r
     assert play(Api("n1"), body) == [(LIMIT, "n1", True), (40.0, "n1", False)]
 
 
+def test_for_how_long_a_lease_has_not_changed_is_known() -> None:
+    quiet: list[float | None] = []
+
+    async def body(story: Story) -> None:
+        await story.until(9)
+        story.api.renew("n1")
+        await story.until(35)
+        quiet.extend(story.reader.quiet(name) for name in ("n1", "other"))
+
+    play(Api("n1"), body)
+    assert quiet == [pytest.approx(25, abs=0.1), None]
+
+
 def test_renewals_start_the_count_again() -> None:
     async def body(story: Story) -> None:
         for second in range(9, 120, 10):
