@@ -9,6 +9,7 @@ RUNNING: Final = "Running"
 FLOOR_MET: Final = "FloorMet"
 GRACE_SUFFICIENT: Final = "GraceSufficient"
 WINDOW_HOLDS: Final = "WindowHolds"
+NOTICES_HEARD: Final = "NoticesHeard"
 CHECKPOINTS_STORED: Final = "CheckpointsStored"
 SUSPENDED: Final = "Suspended"
 COMPLETE: Final = "Complete"
@@ -48,6 +49,10 @@ SAVE_TOO_SLOW: Final = "SaveTooSlow"
 # WindowHolds
 WINDOW_LASTS: Final = "WindowLasts"
 WINDOW_TOO_SHORT: Final = "WindowTooShort"
+
+# NoticesHeard
+AGENTS_LISTEN: Final = "AgentsListen"
+AGENT_MISSING: Final = "AgentMissing"
 
 # CheckpointsStored
 STORED: Final = "Stored"

@@ -17,6 +17,7 @@ from spottrain.kube import apply, election, errors, leases, observe, reflector, 
 from spottrain.kube import client as clients
 from spottrain.kube import clock as clocks
 from spottrain.metrics import registry
+from spottrain.plan import agents
 
 Object = dict[str, Any]
 SWEEP_SECONDS = 120.0
@@ -48,6 +49,10 @@ class Operator:
         self.reflectors = (*self._pod_caches, *self._job_caches, node_cache)
         self.metrics = registry.Metrics()
         client.sent = self.metrics.sent
+        if settings.decisions.agents:
+            self.metrics.count_deaf_nodes(
+                lambda: len(agents.deaf(self._nodes.by_name.values(), clocks.now()))
+            )
         self.tails = tails.Tails(client, self._tail_read)
         self._windows = windows.Windows(self.metrics.lasted)
         self.leases = leases.Leases(

@@ -264,6 +264,7 @@ def node(raw: Object, settings: snap.Settings) -> snap.Node:
     labels = metadata.get("labels") or {}
     ready = _conditions(status).get("Ready") or {}
     notice, deadline = _notice(raw, settings.notice_marks)
+    agent = _conditions(status).get(names.CONDITION_NOTICES) or {}
     return snap.Node(
         name=metadata["name"],
         uid=metadata["uid"],
@@ -282,6 +283,8 @@ def node(raw: Object, settings: snap.Settings) -> snap.Node:
         unschedulable=bool(spec.get("unschedulable")),
         notice=notice,
         deadline=deadline,
+        listens=agent.get("reason") or "",
+        listened=_moment(agent.get("lastHeartbeatTime")),
         noticed=_since(raw, names.ANNOTATION_RECLAIM),
         hint=_since(raw, names.ANNOTATION_HINT),
     )

@@ -1,5 +1,6 @@
 """The operator's metrics and how they follow from a job's status before and after a pass."""
 
+import collections.abc as cabc
 import contextlib
 import dataclasses
 import datetime as dt
@@ -61,6 +62,11 @@ class Metrics:
             "On-demand workers missing from the floor of a job that runs or starts",
             job,
         )
+        self._deaf = prometheus.Gauge(
+            "spottrain_spot_nodes_unheard",
+            "Spot nodes, of clouds that give notices, without an agent that would hear one",
+            registry=self.registry,
+        )
         self._passes = self._counter("reconciles", "Passes over a job", ("result",))
         self._requests = self._counter(
             "api_requests",
@@ -88,6 +94,10 @@ class Metrics:
     def queued(self, length: int) -> None:
         """So many jobs wait."""
         self._queue.set(length)
+
+    def count_deaf_nodes(self, count: cabc.Callable[[], float]) -> None:
+        """Ask there at each scrape: an agent's silence is no event."""
+        self._deaf.set_function(count)
 
     def lasted(self, provider: str, seconds: float) -> None:
         """So long a machine lasted after its notice."""

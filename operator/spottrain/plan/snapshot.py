@@ -25,6 +25,7 @@ class Settings:
     `broken_grace`: what survivors of a loss without notice get, whose collective is broken already.
     `progress`: how often at most a job's progress goes into its status; 0: only jobs with a `progressTimeout`
     are asked for theirs.
+    `agents`: notice agents are installed, so a spot node without one is worth a word.
     `helper_image`: of the containers beside a program that doesn't use the library; it holds ours.
     """
 
@@ -35,6 +36,7 @@ class Settings:
     backoff: float = 10.0
     backoff_limit: float = 600.0
     progress: float = 30.0
+    agents: bool = False
     helper_image: str = "docker.io/spottrain/operator:0.1.0"
     spot_marks: tuple[clouds.Mark, ...] = ()
     on_demand_marks: tuple[clouds.Mark, ...] = ()
@@ -200,6 +202,10 @@ class Node:
     unschedulable: bool = False
     notice: str = ""
     deadline: dt.datetime | None = None
+    listens: str = ""
+    """What its notice agent said last of itself (`Armed`, `Blind`, …); empty: it has none."""
+    listened: dt.datetime | None = dataclasses.field(default=None, compare=False)
+    """When that was. It is said anew every few minutes, which is no change to decide on."""
     noticed: dt.datetime | None = None
     hint: dt.datetime | None = None
 

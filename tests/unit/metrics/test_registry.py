@@ -71,3 +71,12 @@ def test_a_measured_window_is_told_by_provider() -> None:
     assert metrics.registry.get_sample_value("spottrain_notice_window_seconds_sum", labels) == 39.5
     within = labels | {"le": "10.0"}
     assert metrics.registry.get_sample_value("spottrain_notice_window_seconds_bucket", within) == 1
+
+
+def test_deaf_nodes_are_counted_at_each_scrape() -> None:
+    metrics, deaf = registry.Metrics(), ["n1", "n2"]
+    assert metrics.registry.get_sample_value("spottrain_spot_nodes_unheard") == 0
+    metrics.count_deaf_nodes(lambda: len(deaf))
+    assert metrics.registry.get_sample_value("spottrain_spot_nodes_unheard") == 2
+    deaf.clear()
+    assert metrics.registry.get_sample_value("spottrain_spot_nodes_unheard") == 0
