@@ -1,6 +1,7 @@
 """A small API server: one Node, its pods, Events, and the agent's rules of merging. It can be cut off."""
 
 import copy
+import datetime as dt
 import json
 import threading
 import urllib.parse
@@ -32,9 +33,22 @@ class Plane:
         self.cut_off = False
         self.conflicts = 0
         """So many of the next patches meet a newer version."""
+        self.clock_skew = 0.0
+        """Seconds that its clock is ahead of this machine's."""
         self.ended = False
         self.token = "t1"
         self.url = ""
+
+    def states(self) -> Iterator[Object]:
+        """Of the Node, which tests change as they like: the present one, and each unlike the one before."""
+        told: Object | None = None
+        while not (self.cut_off or self.ended):
+            with self.lock:
+                state = copy.deepcopy(self.node)
+            if state not in (told, None):
+                yield state
+                told = state
+            clock.poll(lambda: self.cut_off or self.ended, seconds=0.1)
 
     def mark(self) -> Object | None:
         """What the Node's annotation says."""
@@ -170,19 +184,15 @@ def running() -> Iterator[Plane]:
             self.end_headers()
             self.wfile.write(text)
 
+        def date_time_string(self, timestamp: float | None = None) -> str:
+            told = dt.datetime.now(dt.UTC) + dt.timedelta(seconds=plane.clock_skew)
+            return super().date_time_string(timestamp or told.timestamp())
+
         def _watch(self) -> None:
-            """Of the one Node, which tests change as they like: each state unlike the one before."""
             self.send_response(200)
             self.end_headers()
-            told = b""
-            while not (plane.cut_off or plane.ended):
-                with plane.lock:
-                    event = {"type": "MODIFIED", "object": plane.node}
-                    state = json.dumps(event).encode() if plane.node else b""
-                if state not in {told, b""}:
-                    self.wfile.write(state + b"\n")
-                    told = state
-                clock.poll(lambda: plane.cut_off or plane.ended, seconds=0.1)
+            for state in plane.states():
+                self.wfile.write(json.dumps({"type": "MODIFIED", "object": state}).encode() + b"\n")
 
         do_GET = do_PATCH = do_POST = do_DELETE = _do
 
