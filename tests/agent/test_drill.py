@@ -26,7 +26,7 @@ def annotations(api: plane.Plane) -> plane.Object:
         return dict(api.node["metadata"]["annotations"]) if api.node else {}
 
 
-@pytest.mark.parametrize("provider", ["azure", "none"])
+@pytest.mark.parametrize("provider", ["azure", pytest.param("none", marks=pytest.mark.slow)])
 def test_a_drill_is_a_notice_that_says_what_it_is_and_is_over_at_its_end(
     provider: str, api: plane.Plane, start_agent: StartAgent
 ):
@@ -72,6 +72,7 @@ def test_a_drill_goes_on_and_ends_once_when_the_agent_is_restarted_in_it(
     assert (annotations(api), api.reasons()) == ({"other": "stays"}, ["ReclaimDrill"])
 
 
+@pytest.mark.slow
 def test_a_drill_that_ended_while_no_agent_was_there_is_not_begun_anew(
     api: plane.Plane, start_agent: StartAgent
 ):

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from lab import clock
 from spottrain.api import names
 from tests.agent import fakes, mock, plane
@@ -56,6 +58,7 @@ def test_c9_after_its_time_no_trace_of_a_hint_is_left(api: plane.Plane, start_ag
         assert agent.ready
 
 
+@pytest.mark.slow
 def test_a_hint_that_ran_out_while_no_agent_was_there_is_taken_away(
     api: plane.Plane, start_agent: StartAgent
 ):
@@ -96,6 +99,7 @@ def test_a_move_to_another_host_asks_for_a_checkpoint(api: plane.Plane, start_ag
         assert api.mark() is None
 
 
+@pytest.mark.slow
 def test_a_hint_is_passed_on_when_the_api_server_is_back(
     api: plane.Plane, start_agent: StartAgent, ec2: mock.Ec2Mock
 ):

@@ -109,7 +109,7 @@ class Operator:
         self._node_spoke(name)
 
     def _last_sign(self, name: str) -> dt.datetime:
-        return windows.last_sign(clocks.now(), self.leases.quiet(name))
+        return clocks.now() - dt.timedelta(seconds=self.leases.dead_for(name))
 
     def _node_spoke(self, name: str) -> None:
         for key in self._pods.jobs_on(name):

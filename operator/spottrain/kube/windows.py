@@ -10,10 +10,6 @@ from spottrain.plan import snapshot as snap
 
 KEPT = 20
 """Of each provider the newest: clouds change."""
-RENEWAL = 10.0
-"""Seconds between two renewals of a node's lease (a quarter of its 40 s). A machine ends in between."""
-LATE = RENEWAL + 4.0
-"""From then on a renewal has been missed; leases are read every two seconds."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,10 +70,3 @@ class Windows:
         window = snap.Window(known.provider, max(0.0, (moment - known.since).total_seconds()), at_work)
         self._kept.setdefault(known.provider, collections.deque(maxlen=KEPT)).append(window)
         self._measured(window.provider, window.seconds)
-
-
-def last_sign(now: dt.datetime, quiet: float | None) -> dt.datetime:
-    """When a machine ended whose lease changed `quiet` seconds ago: half a renewal after that, or now."""
-    if quiet is None or quiet < LATE:
-        return now
-    return now - dt.timedelta(seconds=quiet - RENEWAL / 2)

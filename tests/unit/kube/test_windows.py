@@ -98,11 +98,3 @@ def test_only_the_newest_of_a_provider_are_kept():
         story.look(None, second)
 
     assert [one.seconds for one in story.windows.recent] == [float(one) for one in range(10, 30)]
-
-
-def test_a_machine_ended_half_a_renewal_after_the_last_one_that_was_seen():
-    assert windows.last_sign(after(60), 34.0) == after(60 - 34 + 5)
-
-
-def test_a_node_that_renewed_its_lease_until_now_ended_now():
-    assert [windows.last_sign(after(60), quiet) for quiet in (None, 0.0, 10.0)] == [after(60)] * 3
