@@ -14,6 +14,7 @@ SpottrainError
 │   └── OtherWorld         it was saved by another number of ranks, each of which had something of its own
 ├── StaleAttempt           a newer attempt has taken over this URI; this process must write nothing more
 ├── BatchError             an input or a result of a batch can't be taken, or inputs were left without one
+├── ClusterError           kubectl could not do what was asked, or the cluster isn't fit for it
 ├── NotReleased            the operator did not say within the time allowed that the last attempt has ended
 └── PeerLost               another rank is dead, or hangs
 """
@@ -77,6 +78,10 @@ class StaleAttempt(SpottrainError):
 
 class BatchError(SpottrainError):
     """An input or a result of a batch can't be taken, or inputs were left without one."""
+
+
+class ClusterError(SpottrainError):
+    """The cluster could not do what was asked, or isn't fit for it."""
 
 
 class NotReleased(SpottrainError):

@@ -75,12 +75,15 @@ class Fake:
 class Imds(Fake):
     """IMDSv2 with tokens of `ttl` seconds; `action`, `rebalance` are documents, or None for 404.
 
-    `told_ttl` is what it says of its tokens, where that is not the truth.
+    `told_ttl` is what it says of its tokens, where that is not the truth. `hop_limit`: a token's answer gets
+    that many hops far, and whoever asks here is two away.
     """
 
     provider, cause, watched = "aws", "SpotTermination", "instance-action"
 
-    def __init__(self, *, ttl: float = 21600, told_ttl: int = 0, refuses_tokens: bool = False) -> None:
+    def __init__(
+        self, *, ttl: float = 21600, told_ttl: int = 0, refuses_tokens: bool = False, hop_limit: int = 2
+    ) -> None:
         super().__init__()
         self.action: dict[str, str] | None = None
         self.rebalance: dict[str, str] | None = None
@@ -90,6 +93,7 @@ class Imds(Fake):
         self._ttl = ttl
         self._told = told_ttl or int(ttl)
         self._refuses = refuses_tokens
+        self._hop_limit = hop_limit
         self._expires: dict[str, float] = {}
 
     def respond(self, request: Request) -> Reply:
@@ -112,6 +116,10 @@ class Imds(Fake):
             return Reply(400)
         if self._refuses:
             return Reply(403)
+        if self._hop_limit < 2:
+            with self.changed:
+                self.changed.wait_for(lambda: self.ended, timeout=60)
+            return RESET
         self.tokens += 1
         name = f"t{self.tokens}"
         self._expires[name] = clock.now() + self._ttl

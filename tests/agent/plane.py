@@ -1,6 +1,7 @@
 """A small API server: one Node, its pods, Events, and the agent's rules of merging. It can be cut off."""
 
 import copy
+import datetime as dt
 import json
 import threading
 import urllib.parse
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from lab import clock
 from spottrain.api import names
 
 Object = dict[str, Any]
@@ -31,8 +33,22 @@ class Plane:
         self.cut_off = False
         self.conflicts = 0
         """So many of the next patches meet a newer version."""
+        self.clock_skew = 0.0
+        """Seconds that its clock is ahead of this machine's."""
+        self.ended = False
         self.token = "t1"
         self.url = ""
+
+    def states(self) -> Iterator[Object]:
+        """Of the Node, which tests change as they like: the present one, and each unlike the one before."""
+        told: Object | None = None
+        while not (self.cut_off or self.ended):
+            with self.lock:
+                state = copy.deepcopy(self.node)
+            if state not in (told, None):
+                yield state
+                told = state
+            clock.poll(lambda: self.cut_off or self.ended, seconds=0.1)
 
     def mark(self) -> Object | None:
         """What the Node's annotation says."""
@@ -90,7 +106,8 @@ class Plane:
             if self.conflicts:
                 self.conflicts -= 1
                 metadata["resourceVersion"] = str(int(metadata["resourceVersion"]) + 1)
-            if body["metadata"].pop("resourceVersion") != metadata["resourceVersion"]:
+            current = metadata["resourceVersion"]
+            if body["metadata"].pop("resourceVersion", current) != current:
                 return 409, {"message": "changed meanwhile"}
             self.node = merged(self.node, body)
         self.node["metadata"]["resourceVersion"] = str(int(metadata["resourceVersion"]) + 1)
@@ -150,6 +167,9 @@ def running() -> Iterator[Plane]:
             if plane.cut_off:
                 self.close_connection = True
                 return
+            if "watch=true" in query:
+                self._watch()
+                return
             known = self.headers["Authorization"] == f"Bearer {plane.token}"
             with plane.lock:
                 if not known:
@@ -164,6 +184,16 @@ def running() -> Iterator[Plane]:
             self.end_headers()
             self.wfile.write(text)
 
+        def date_time_string(self, timestamp: float | None = None) -> str:
+            told = dt.datetime.now(dt.UTC) + dt.timedelta(seconds=plane.clock_skew)
+            return super().date_time_string(timestamp or told.timestamp())
+
+        def _watch(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            for state in plane.states():
+                self.wfile.write(json.dumps({"type": "MODIFIED", "object": state}).encode() + b"\n")
+
         do_GET = do_PATCH = do_POST = do_DELETE = _do
 
         def log_message(self, *_: object) -> None:
@@ -177,6 +207,7 @@ def running() -> Iterator[Plane]:
     try:
         yield plane
     finally:
+        plane.ended = True
         server.shutdown()
         thread.join()
         server.server_close()

@@ -1,6 +1,7 @@
 """Single clouds in bad weather; the letters and numbers stand for faults that others met in public."""
 
 import datetime as dt
+import socket
 
 import pytest
 
@@ -98,6 +99,48 @@ def test_c3_refused_tokens_are_blindness_and_nothing_is_asked_without_one(
         assert "403" in api.condition()["message"]
 
 
+@pytest.mark.slow
+def test_a_hop_limit_of_one_is_blindness_that_names_it(api: plane.Plane, start_agent: StartAgent):
+    """The answer with the token is lost on its way; the agent lives and asks for nothing without one."""
+    fake = fakes.Imds(hop_limit=1)
+    with fakes.running(fake):
+        agent = start_agent("aws", fake.url)
+        clock.wait_for("blindness", lambda: api.condition().get("reason") == "Blind", seconds=50)
+
+        assert "timed out" in api.condition()["message"]
+        assert {one.path for one in list(fake.asked)} == {"/latest/api/token"}
+        assert agent.get("/healthz") == "ok"
+
+
+@pytest.mark.slow
+def test_a_blocked_metadata_service_is_blindness(api: plane.Plane, start_agent: StartAgent):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))  # and nobody listens there
+        agent = start_agent("azure", f"http://127.0.0.1:{probe.getsockname()[1]}")
+        clock.wait_for("blindness", lambda: api.condition().get("reason") == "Blind", seconds=45)
+
+    assert "refused" in api.condition()["message"]
+    assert agent.get("/healthz") == "ok"
+    assert api.reasons() == ["NoticesUnheard"]
+
+
+@pytest.mark.parametrize("skew", [-90, 90])
+def test_a_node_whose_clock_is_wrong_counts_by_the_api_servers(
+    skew: int, api: plane.Plane, start_agent: StartAgent
+):
+    """By its own a worker would get a minute and a half too much, or no time at all."""
+    api.clock_skew = skew
+    api.add_pod("tr-0-a", grace=600)
+    fake = fakes.Azure()
+    with fakes.running(fake):
+        armed(start_agent("azure", fake.url))
+        fake.give_notice(soon(30 + skew))
+        clock.wait_for("the worker deleted", lambda: api.deletions, seconds=8)
+
+    ((_, body),) = api.deletions[:1]
+    assert 14 <= body["gracePeriodSeconds"] <= 28
+
+
 def test_c5_a_page_in_place_of_a_token_is_a_fault_that_passes(api: plane.Plane, start_agent: StartAgent):
     """As a captive proxy sends; it is no word that could be sent back as a header."""
     fake = fakes.Imds()
@@ -136,8 +179,8 @@ def test_c5_bad_answers_in_a_row_are_counted_and_the_notice_after_them_is_heard(
         clock.wait_for("the mark", api.mark, seconds=5)
 
 
-def test_too_many_requests_slow_the_agent_down(start_agent: StartAgent):
-    """Each try waits twice as long as the one before, up to four seconds."""
+def test_too_many_requests_slow_the_agent_down(api: plane.Plane, start_agent: StartAgent):
+    """Each try waits twice as long as the one before, up to four seconds; a notice after them is heard."""
     fake = fakes.Alibaba()
     fake.faults.extend([fakes.Reply(429)] * 100)
     with fakes.running(fake):
@@ -146,12 +189,15 @@ def test_too_many_requests_slow_the_agent_down(start_agent: StartAgent):
 
         assert 3 <= len(fake.asked) <= 6
         assert agent.get("/healthz") == "ok"
+        fake.faults.clear()
+        fake.give_notice(soon(60))
+        clock.wait_for("the mark", api.mark, seconds=6)
 
 
 def test_c9_a_rebalance_recommendation_stops_nobody(
     api: plane.Plane, start_agent: StartAgent, ec2: mock.Ec2Mock
 ):
-    """It is told and counted, and leaves no trace on the Node."""
+    """It is told and counted; what is left on the Node keeps nobody off it (test_hints.py)."""
     ec2.recommend(soon(-5))
     api.add_pod("tr-0-a")
     agent = start_agent("aws", ec2.url)

@@ -90,7 +90,7 @@ def test_a_notice_is_told_and_counted_once_also_after_a_restart(
     assert api.mark() == first
 
 
-def test_a_withdrawn_notice_leaves_no_mark(cloud: Cloud, api: plane.Plane, start_agent: StartAgent):
+def test_c10_a_withdrawn_notice_leaves_no_mark(cloud: Cloud, api: plane.Plane, start_agent: StartAgent):
     agent = start_agent(cloud.provider, cloud.url)
     cloud.give_notice(soon(120))
     clock.wait_for("the mark", api.mark, seconds=5)

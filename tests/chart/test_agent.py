@@ -63,7 +63,7 @@ def test_the_agent_is_as_restricted_as_its_network_allows() -> None:
 def test_the_agents_rights_are_these_and_no_others() -> None:
     rules = [rule for kind in ("ClusterRole", "Role") for rule in objects()[kind]["rules"]]
     assert [(rule["resources"], rule["verbs"]) for rule in rules] == [
-        (["nodes"], ["get", "patch"]),
+        (["nodes"], ["get", "watch", "patch"]),
         (["nodes/status"], ["patch"]),
         (["pods"], ["list", "delete"]),
         (["events"], ["create"]),
@@ -79,11 +79,13 @@ def test_the_policy_is_for_the_agents_account_and_binds() -> None:
 
 
 def test_the_policy_speaks_of_what_the_agent_sets() -> None:
-    validations = objects()["ValidatingAdmissionPolicy"]["spec"]["validations"]
-    text = " ".join(one["expression"] for one in validations)
+    policy = objects()["ValidatingAdmissionPolicy"]["spec"]
+    text = " ".join(one["expression"] for one in policy["validations"])
     assert set(re.findall(r"one\.key != '(.*?)'", text)) == {names.TAINT_RECLAIM}
     assert set(re.findall(r"one\.type != '(.*?)'", text)) == {own_node.CONDITION}
-    assert set(re.findall(r"key == '(.*?)'", text)) == {names.ANNOTATION_RECLAIM}
+    assert set(re.findall(r"key == '(.*?)'", text)) == {names.ANNOTATION_DRILL}
+    (written,) = [one for one in policy["variables"] if one["name"] == "written"]
+    assert re.findall(r"'(.*?)'", written["expression"]) == [names.ANNOTATION_RECLAIM, names.ANNOTATION_HINT]
     assert f"'{names.LABEL_JOB}' in" in text
 
 

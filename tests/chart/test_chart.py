@@ -204,6 +204,12 @@ def test_marks_of_leaving_nodes_reach_the_operator_and_a_slip_in_one_is_refused(
         render.template("--set=noticeMarks={acme/leaving}")
 
 
+def test_c15_the_operator_is_told_of_agents_where_they_are_installed() -> None:
+    """Or it would warn of nodes without one where nobody wants one."""
+    assert "SPOTTRAIN_AGENTS" not in environment()
+    assert environment("--set=agent.enabled=true")["SPOTTRAIN_AGENTS"] == "yes"
+
+
 def test_namespaces_narrow_the_rights_to_roles_there() -> None:
     options = ("--set=namespaces={team-a,team-b}", "--set=rbac.aggregate=false")
     assert environment(*options)["SPOTTRAIN_NAMESPACES"] == "team-a,team-b"

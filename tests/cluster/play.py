@@ -213,14 +213,14 @@ class HandMade:
         self.say_ready("True")
         self._thread.start()
 
-    def say_ready(self, status: str, reason: str = "KubeletReady") -> None:
+    def say_ready(self, status: str, reason: str = "KubeletReady", message: str = "") -> None:
         """The node's Ready condition, as the kubelet or the node controller writes it."""
         now = timestamp()
         condition = {
             "type": "Ready",
             "status": status,
             "reason": reason,
-            "message": "",
+            "message": message,
             "lastHeartbeatTime": now,
             "lastTransitionTime": now,
         }

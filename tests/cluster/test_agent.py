@@ -1,7 +1,11 @@
 """The notice agent with the DaemonSet and the rights of the chart, beside the operator; a fake cloud."""
 
+import dataclasses
 import json
+import os
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,11 +16,12 @@ from lab.api import Api
 from lab.cluster import Lab
 from manifests import render
 from spottrain.agent import clock as clocks
-from spottrain.agent import cluster, marks, own_node, settings
+from spottrain.agent import cluster, hints, marks, own_node, settings
 from spottrain.api import duration
 from tests.agent import fakes
 from tests.agent.conftest import Agent, soon
 from tests.cluster import play
+from tests.cluster.conftest import Operator
 
 MACHINE = "azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachines/vm0"
 PLACE = "agents"
@@ -29,6 +34,7 @@ TAINTS = (
 )
 WINDOW = 30
 (MANAGED,) = kwok.MANAGED
+DRILL = "spottrain.dev/drill"
 
 
 @pytest.fixture(scope="module")
@@ -65,14 +71,14 @@ def credentials(lab: Lab, node: str, folder: Path) -> Path:
     return folder
 
 
-def agent(lab: Lab, node: str, url: str, folder: Path) -> Agent:
+def agent(lab: Lab, node: str, url: str, folder: Path, provider: str = "azure") -> Agent:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     server = cluster.Server(lab.addresses.api_url, credentials(lab, node, folder))
     given = settings.Settings(
         node=node,
-        provider="azure",
+        provider=provider,
         metadata_url=url,
         window=None,
         margin=2.0,
@@ -88,22 +94,12 @@ def test_a_notice_on_one_node_ends_the_whole_gang_within_the_window(
     job: play.Job, plane: Lab, tmp_path: Path
 ) -> None:
     """The operator does it within seconds, the agent leaves it to the operator, and it costs no failure."""
-    own = {"name": "ag-1", "labels": play.SPOT | {"case": "ag"}, "provider_id": MACHINE, "gpus": 1}
-    others = [{"name": f"ag-{index}", "labels": play.SPOT | {"case": "ag"}, "gpus": 1} for index in (2, 3, 4)]
     fake = fakes.Azure()
-    with play.machines(plane.api, own, *others), fakes.running(fake):
+    with play.machines(plane.api, *four_machines(MACHINE)), fakes.running(fake):
         one = agent(plane, "ag-1", fake.url, tmp_path)
         one.start()
         try:
-            document = play.manifest(workers=3, annotations=play.BY_HAND, spot={"window": "10m"})
-            pod = document["spec"]["template"]["spec"]
-            pod["nodeSelector"] = {"case": "ag"}
-            pod["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": "1"}}
-            # The fourth machine is for the worker that has to leave.
-            plane.kubectl("cordon", "ag-4")
-            job.applied(document)
-            job.wait_running(1)
-            plane.kubectl("uncordon", "ag-4")
+            gang_of_three(plane, job)
             clock.wait_for("the agent armed", lambda: one.ready, seconds=10)
 
             deadline = soon(WINDOW)
@@ -127,6 +123,25 @@ def test_a_notice_on_one_node_ends_the_whole_gang_within_the_window(
             one.stop()
 
 
+def four_machines(provider_id: str) -> list[play.Object]:
+    """Of which the first is that one."""
+    labels = play.SPOT | {"case": "ag"}
+    made = [{"name": f"ag-{index}", "labels": labels, "gpus": 1} for index in (1, 2, 3, 4)]
+    return [made[0] | {"provider_id": provider_id}, *made[1:]]
+
+
+def gang_of_three(lab: Lab, job: play.Job) -> None:
+    """It runs on the first three of the machines; the fourth is for a worker that has to leave."""
+    document = play.manifest(workers=3, annotations=play.BY_HAND, spot={"window": "10m"})
+    pod = document["spec"]["template"]["spec"]
+    pod["nodeSelector"] = {"case": "ag"}
+    pod["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": "1"}}
+    lab.kubectl("cordon", "ag-4")
+    job.applied(document)
+    job.wait_running(1)
+    lab.kubectl("uncordon", "ag-4")
+
+
 def stopping(job: play.Job) -> dict[str, int]:
     """Grace by pod, when every worker of the first attempt has been told to stop."""
     found = {name: one["metadata"] for name, one in job.pods().items() if name.endswith("-1")}
@@ -140,6 +155,108 @@ def nodes_of(job: play.Job) -> dict[str, str]:
 
 def node(api: Api, name: str) -> play.Object:
     return dict(api.get(f"/api/v1/nodes/{name}").expect(name))
+
+
+def asked_to_save(job: play.Job) -> set[str]:
+    """The moments for which its workers are asked for a save; one of them isn't asked: none."""
+    found = [one["metadata"]["annotations"].get("spottrain.dev/save") for one in job.pods().values()]
+    return set(found) if None not in found else set()
+
+
+@pytest.mark.usefixtures("installed")
+def test_c9_a_recommendation_asks_the_whole_gang_for_a_save_once_and_stops_nobody(
+    job: play.Job, plane: Lab, tmp_path: Path
+) -> None:
+    fake = fakes.Imds()
+    with play.machines(plane.api, *four_machines("aws:///zone-a/i-1")), fakes.running(fake):
+        one = agent(plane, "ag-1", fake.url, tmp_path, "aws")
+        one.start()
+        try:
+            gang_of_three(plane, job)
+            clock.wait_for("the agent armed", lambda: one.ready, seconds=10)
+            fake.rebalance = {"noticeTime": f"{soon(0):%Y-%m-%dT%H:%M:%SZ}"}
+            (moment,) = job.wait("all asked", lambda: asked_to_save(job), seconds=15)
+            assert abs((duration.parse_time(moment) - soon(0)).total_seconds()) < 15
+
+            fake.rebalance = {"noticeTime": f"{soon(1):%Y-%m-%dT%H:%M:%SZ}"}
+            changed = clock.poll(lambda: asked_to_save(job) != {moment}, seconds=7)
+            assert not changed
+            status = job.status()
+            assert (status["attempt"], status["reclaims"], status["phase"]) == (1, 0, "Running")
+            assert not any("deletionTimestamp" in pod["metadata"] for pod in job.pods().values())
+            assert [words.partition(":")[0] for words in job.events("ReclaimHint")] == [
+                "ag-1 may be taken soon"
+            ]
+            found = node(plane.api, "ag-1")
+            assert not {taint["key"] for taint in found["spec"].get("taints", ())} & {"spottrain.dev/reclaim"}
+            assert not found["spec"].get("unschedulable")
+
+            fake.rebalance = None
+            clock.wait_for("no hint", lambda: not hinted(plane.api, "ag-1"), seconds=20)
+        finally:
+            one.stop()
+
+
+def hinted(api: Api, name: str) -> bool:
+    return "spottrain.dev/reclaim-hint" in node(api, name)["metadata"].get("annotations", {})
+
+
+def drill(lab: Lab, *arguments: str) -> subprocess.Popen[str]:
+    program = "from spottrain.cli.main import main; main()"
+    command = [sys.executable, "-c", program, "drill", *arguments]
+    environment = {**os.environ, **lab.env(), "PYTHONPATH": ":".join(sys.path)}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, env=environment, text=True)
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_drill_takes_the_gang_down_as_a_notice_does_and_gives_the_node_back(
+    job: play.Job, plane: Lab, operator: Operator, tmp_path: Path
+) -> None:
+    """By the command, on a cloud without notices; everything that is told of it says that it is a drill."""
+    window = 20
+    counted = operator.metric("spottrain_reclaims_total", namespace=job.namespace, cause="Drill")
+    with play.machines(plane.api, *four_machines("")):
+        one = agent(plane, "ag-1", "", tmp_path, "none")
+        one.start()
+        try:
+            gang_of_three(plane, job)
+            clock.wait_for("the agent", lambda: hears(plane.api, "ag-1"), seconds=15)
+            refused = drill(plane, "ag-2")
+            assert "ag-2 has no notice agent" in refused.communicate(timeout=60)[1]
+            assert refused.returncode == 1
+
+            command = drill(plane, "ag-1", "--window", f"{window}s")
+            graces = job.wait("all asked to stop", lambda: stopping(job), seconds=30)
+            doomed = next(name for name, where in nodes_of(job).items() if where == "ag-1")
+            assert window - 9 <= graces[doomed] <= window - 2
+            mark = json.loads(node(plane.api, "ag-1")["metadata"]["annotations"]["spottrain.dev/reclaim"])
+            assert mark["cause"] == "Drill"
+            job.end_all_deleted(75)
+            job.wait_running(2)
+            assert set(nodes_of(job).values()) == {"ag-2", "ag-3", "ag-4"}
+
+            told, faults = command.communicate(timeout=120)
+            assert (command.returncode, faults) == (0, "")
+            assert f"workers on it: {job.namespace}/" in told
+            assert told.endswith("over: ag-1 takes workers again\n")
+            after = node(plane.api, "ag-1")
+            assert not [
+                key for key in after["metadata"].get("annotations", {}) if key.startswith("spottrain.dev/")
+            ]
+            assert "spottrain.dev/reclaim" not in {taint["key"] for taint in after["spec"].get("taints", ())}
+            status = job.status()
+            assert (status["reclaims"], status["failures"], status["lastReclaim"]["cause"]) == (1, 0, "Drill")
+            now = operator.metric("spottrain_reclaims_total", namespace=job.namespace, cause="Drill")
+            assert now == counted + 1
+            assert one.metric("spottrain_agent_notices_total", source="drill", cause="Drill") == 1
+            assert one.metric("spottrain_agent_pods_deleted_total") == 0
+        finally:
+            one.stop()
+
+
+def hears(api: Api, name: str) -> bool:
+    return any(one["type"] == "SpottrainNotices" for one in node(api, name)["status"]["conditions"])
 
 
 @pytest.mark.usefixtures("installed")
@@ -182,8 +299,13 @@ def test_the_agent_may_touch_its_own_node_and_the_workers_on_it_and_nothing_else
         merge = cluster.MERGE_PATCH
         for path, change, words in (
             ("ag-b", {"metadata": {"annotations": {"a": "b"}}}, "its own node only"),
-            ("ag-a", {"metadata": {"annotations": {"a": "b"}}}, "annotation on a node, and no other"),
-            ("ag-a", {"metadata": {"annotations": {MANAGED: None}}}, "annotation on a node, and no other"),
+            ("ag-a", {"metadata": {"annotations": {"a": "b"}}}, "annotations on a node, and no other"),
+            ("ag-a", {"metadata": {"annotations": {MANAGED: None}}}, "annotations on a node, and no other"),
+            (
+                "ag-a",
+                {"metadata": {"annotations": {"spottrain.dev/drill": "{}"}}},
+                "annotations on a node, and",
+            ),
             ("ag-a", {"metadata": {"labels": {"a": "b"}}}, "no label and no other taint"),
             ("ag-a", {"spec": {"unschedulable": True}}, "no label and no other taint"),
             ("ag-a", {"spec": {"taints": [TAINTS[0]]}}, "no label and no other taint"),
@@ -196,8 +318,15 @@ def test_the_agent_may_touch_its_own_node_and_the_workers_on_it_and_nothing_else
             with pytest.raises(cluster.ApiError, match="workers on its own node only"):
                 api.request("DELETE", f"/api/v1/namespaces/{job.namespace}/pods/{name}")
         api.request("DELETE", f"/api/v1/namespaces/{job.namespace}/pods/worker")
+        hint = hints.Hint("Rebalance", "e2", "aws-rebalance", soon(0))
+        own_node.OwnNode(api, "ag-a").hint(hint)
+        assert hints.on(node(plane.api, "ag-a")) == hint
+        own_node.OwnNode(api, "ag-a").hint(None)
+        own_node.OwnNode(api, "ag-a").mark(dataclasses.replace(wanted, cause="Drill"))
+        plane.kubectl("annotate", "node", "ag-a", f"{DRILL}={{}}")
         own_node.OwnNode(api, "ag-a").mark(None)
-        assert marks.on(node(plane.api, "ag-a")) is None
+        assert "spottrain.dev/" not in str(node(plane.api, "ag-a")["metadata"].get("annotations"))
+        assert next(own_node.OwnNode(api, "ag-a").changes())["metadata"]["name"] == "ag-a"
 
 
 @pytest.mark.usefixtures("installed")

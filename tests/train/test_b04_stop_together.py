@@ -2,6 +2,7 @@
 
 import signal
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,13 @@ from tests.train import processes
 GRACE = 25
 
 
-def gang(bench: processes.Bench, store: Path, **env: object) -> list[processes.Program]:
+def gang(
+    bench: processes.Bench,
+    store: Path,
+    *,
+    env_by_rank: Sequence[Mapping[str, object]] = ({}, {}),
+    **env: object,
+) -> list[processes.Program]:
     """Two ranks, rank 1 ahead of rank 0."""
     port = gateway.free_port()
     common = {
@@ -25,7 +32,7 @@ def gang(bench: processes.Bench, store: Path, **env: object) -> list[processes.P
         "SPOTTRAIN_GRACE_SECONDS": GRACE,
         **env,
     }
-    return [bench.start("gang.py", RANK=rank, **common) for rank in range(2)]
+    return [bench.start("gang.py", RANK=rank, **common, **own) for rank, own in enumerate(env_by_rank)]
 
 
 def last_steps(ranks: list[processes.Program]) -> list[int]:

@@ -25,8 +25,9 @@ CAUSES = {
     "Redeploy": "Redeployed",
     "Reboot": "Rebooted",
 }
-"""What ends the machine's processes. `Freeze` pauses them for some seconds and is no notice."""
-HARMLESS = {"Freeze"}
+"""What ends the machine's processes."""
+FREEZE = "Freeze"
+"""A pause of some seconds, after which they go on."""
 _SCALE_SET = re.compile(r"/virtualMachineScaleSets/([^/]+)/virtualMachines/([^/]+)$", re.IGNORECASE)
 _MACHINE = re.compile(r"/virtualMachines/([^/]+)$", re.IGNORECASE)
 
@@ -60,17 +61,20 @@ def _concerns(event: Any, machine: str) -> bool:
         raise wire.AnswerError("unreadable", f"no event: {str(event)[:100]!r}")
     resources = event.get("Resources")
     names = [str(one).lower() for one in resources] if isinstance(resources, list) else []
-    return machine.lower() in names and event["EventType"] not in HARMLESS
+    return machine.lower() in names
 
 
 def _notice(event: cabc.Mapping[str, Any]) -> notice.Notice:
     """An event of a type that nobody knows yet is taken for the end of the machine too."""
-    moment = event.get("NotBefore")
+    source, kind = "azure-scheduled-events", event["EventType"]
+    name, moment = str(event.get("EventId") or kind), event.get("NotBefore")
+    if kind == FREEZE:
+        return notice.Notice(notice.Kind.HINT, source, "Frozen", name)
     return notice.Notice(
         notice.Kind.END,
-        "azure-scheduled-events",
-        CAUSES.get(event["EventType"], "Other"),
-        str(event.get("EventId") or event["EventType"]),
+        source,
+        CAUSES.get(kind, "Other"),
+        name,
         moments.rfc1123(moment) if moment else None,
         within=STARTED_WITHIN,
     )
@@ -80,7 +84,7 @@ class ScheduledEvents:
     """See notice.Source. `machine`: the name that events have for this one; empty: the cloud is asked."""
 
     name = "azure-scheduled-events"
-    causes = (*CAUSES.values(), "Other")
+    causes = (*CAUSES.values(), "Other", "Frozen")
     pause = 1.0
     needed = True
 

@@ -96,6 +96,30 @@ class Cluster:
             raise ApiError(response.status, f"{method} {path}: {answer.get('message')}")
         return dict(answer)
 
+    def watch(self, path: str, seconds: int) -> cabc.Iterator[Object]:
+        """Each state of what is watched, from the present one on, for so many seconds.
+
+        Of what is deleted there is none. Raises as `request` does.
+        """
+        try:
+            connection = self._connect()
+            with contextlib.closing(connection):
+                connection.connect()
+                connection.sock.settimeout(seconds + TIMEOUT)
+                query = urllib.parse.urlencode({"watch": "true", "timeoutSeconds": seconds})
+                connection.request("GET", f"{path}&{query}", headers=self._token())
+                response = connection.getresponse()
+                if response.status >= 400:
+                    raise ApiError(response.status, f"watch {path}")
+                while line := response.readline():
+                    event = json.loads(line)
+                    if event["type"] == "ERROR":
+                        raise ApiError(event["object"].get("code") or 500, f"watch {path}")
+                    if event["type"] != "DELETED":
+                        yield dict(event["object"])
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise UnreachableError(f"watch {self._server.url}{path}: {error!r}") from error
+
     def _connect(self) -> http.client.HTTPConnection:
         parts = urllib.parse.urlsplit(self._server.url)
         if parts.scheme == "http":

@@ -3,7 +3,7 @@
 ::
 
     a look at a source ─► take ─► which notices stand, how the sources are
-                          act ──► the Node's mark, one Event a notice, and after two seconds its workers
+                          act ──► the Node's mark or hint, one Event each, and after two seconds its workers
 
 `act` looks at the whole each time: what could not be done is tried again, what is done is left alone.
 """
@@ -13,7 +13,7 @@ import dataclasses
 import logging
 
 from spottrain.agent import clock as clocks
-from spottrain.agent import cluster, duty, health, marks, metrics, notice, own_node, standing, watch
+from spottrain.agent import cluster, duty, health, hints, marks, metrics, notice, own_node, standing, watch
 
 LOG = logging.getLogger(__name__)
 OPERATOR_ACTS_WITHIN = 2.0
@@ -70,10 +70,14 @@ class Engine:
         self.health = {one.name: health.Health() for one in sources}
         self._standing = standing.Standing()
         self._mark: marks.Mark | None = None
+        self._hint: hints.Hint | None = None
+        self._rehearsed = ""
+        """The drill that is over, by its event; what asked for it may still be there."""
         self._seen_at = 0.0
         self._started = clock.monotonic()
         self._adopting = duty.Duty("reading the node", self._adopt)
         self._marking = duty.Duty("marking the node", node.mark)
+        self._hinting = duty.Duty("the node's hint", node.hint)
         self._showing = duty.Duty("the node's condition", self._show)
         self._sayings: dict[Saying, duty.Duty[Saying]] = {}
         self._stopping = duty.Duty("stopping workers", self._stop)
@@ -104,15 +108,20 @@ class Engine:
 
     def _choose(self, now: float) -> None:
         before = self._mark
-        self._mark = marks.chosen(self._standing.of(notice.Kind.END), before, self._clock.now())
+        if before is not None and before.drill and before.deadline <= self._clock.now():
+            self._rehearsed = before.event
+        ends = [one for one in self._standing.of(notice.Kind.END) if one.event != self._rehearsed]
+        self._mark = marks.chosen(ends, before, self._clock.now())
         if self._mark is not None and before is None:
             self._seen_at = now
+        self._hint = hints.chosen(self._standing.of(notice.Kind.HINT), self._hint, self._clock.now())
 
     def _do(self, now: float) -> None:
         self._adopting.see_to(self._node.name, now)
         known = self._adopting.is_done(self._node.name)
         if known:
             self._marking.see_to(self._mark, now, again=LOOK_AGAIN if self._mark else None)
+            self._hinting.see_to(self._hint, now)
         if self._mark is not None and now >= self._seen_at + OPERATOR_ACTS_WITHIN:
             self._stopping.see_to(self._mark, now, again=STOP_AGAIN)
         sayings = list(self._wanted_sayings(now)) if known else []
@@ -122,11 +131,17 @@ class Engine:
         self._showing.see_to(self.state(now), now, again=HEARTBEAT)
 
     def _settled(self) -> bool:
-        return self._mark is None and self._adopting.is_done(self._node.name) and self._marking.is_done(None)
+        done = self._adopting.is_done(self._node.name) and self._hinting.is_done(self._hint)
+        return self._mark is None and done and self._marking.is_done(None)
 
     def _adopt(self, _: str) -> None:
-        """A mark of an earlier life stands until its source says otherwise; one of no source of ours goes."""
-        found = marks.on(self._node.get())
+        """What an earlier life wrote stands until its source says otherwise, or goes if none of ours is."""
+        node = self._node.get()
+        hint = hints.on(node)
+        if hint is not None and hint.source in self.health:
+            self._hint = hint
+            self._standing.adopt(hint.as_notice(), self._clock.monotonic())
+        found = marks.on(node)
         if found is None or found.source not in self.health:
             return
         if self._mark is None or (self._mark.source, self._mark.event) == (found.source, found.event):
@@ -153,13 +168,14 @@ class Engine:
     def _wanted_sayings(self, now: float) -> cabc.Iterator[Saying]:
         mark = self._mark
         if mark is not None and self._marking.is_done(mark):
-            words = own_node.sentence(mark.as_notice(), mark.deadline)
+            words = own_node.sentence(mark.as_notice())
             told = (mark.source, mark.event, mark.since.isoformat())
-            yield Saying("ReclaimNotice", words, told, mark.source, mark.cause)
-        for one in self._standing.of(notice.Kind.HINT):
-            if one.deadline is not None and one.deadline > self._clock.now():
-                words = own_node.sentence(one, one.deadline)
-                yield Saying("ReclaimHint", words, (one.source, one.event), one.source, one.cause)
+            reason = "ReclaimDrill" if mark.drill else "ReclaimNotice"
+            yield Saying(reason, words, told, mark.source, mark.cause)
+        hint = self._hint
+        if hint is not None and self._hinting.is_done(hint):
+            words = own_node.sentence(hint.as_notice())
+            yield Saying("ReclaimHint", words, (hint.source, hint.event), hint.source, hint.cause)
         for name, fault in self._blind(now):
             began = str(self.health[name].failing)
             yield Saying("NoticesUnheard", f"{name} fails: {fault}", (name, began), "", "")
@@ -178,7 +194,7 @@ class Engine:
 
     def state(self, now: float) -> State:
         """Whether a notice would be heard, at that monotonic moment."""
-        if not self.health:
+        if not self._needed:
             return State("False", "NoNotices", f"{self._provider} gives no notice that the agent knows of")
         blind = self._blind(now)
         if blind:

@@ -33,14 +33,16 @@ def read_preempted(answer: wire.Answer, window: float) -> tuple[notice.Notice, .
 
 
 def read_maintenance(answer: wire.Answer) -> tuple[notice.Notice, ...]:
-    """`NONE`, `MIGRATE_ON_HOST_MAINTENANCE` (the machine goes on) or `TERMINATE_ON_HOST_MAINTENANCE`."""
+    """`NONE`, or what becomes of the machine: it moves to another host while it runs, or it ends."""
     said = _value(answer)
     if not said:
         raise wire.AnswerError("unreadable", "an empty maintenance-event")
+    source = "gcp-maintenance-event"
+    if said == "MIGRATE_ON_HOST_MAINTENANCE":
+        return (notice.Notice(notice.Kind.HINT, source, "HostMigration", said),)
     if said != "TERMINATE_ON_HOST_MAINTENANCE":
         return ()
-    kind, source = notice.Kind.END, "gcp-maintenance-event"
-    return (notice.Notice(kind, source, "HostMaintenance", said, within=MAINTENANCE_WINDOW),)
+    return (notice.Notice(notice.Kind.END, source, "HostMaintenance", said, within=MAINTENANCE_WINDOW),)
 
 
 def _value(answer: wire.Answer) -> str:
@@ -99,7 +101,7 @@ class Maintenance:
     """See notice.Source."""
 
     name = "gcp-maintenance-event"
-    causes = ("HostMaintenance",)
+    causes = ("HostMaintenance", "HostMigration")
     needed = False
 
     def __init__(self, service: wire.Service) -> None:

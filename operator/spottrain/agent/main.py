@@ -8,7 +8,7 @@ import sys
 import threading
 
 from spottrain.agent import clock as clocks
-from spottrain.agent import cluster, engine, metrics, own_node, providers, serve, settings, watch
+from spottrain.agent import cluster, drill, engine, metrics, own_node, providers, serve, settings, watch
 
 LOG = logging.getLogger(__name__)
 
@@ -28,11 +28,12 @@ def run(given: settings.Settings, clock: clocks.Clock) -> None:
     node = own_node.OwnNode(cluster.Cluster(given.server, clock), given.node)
     provider_id = _provider_id(node)
     provider = given.provider or _provider(provider_id, given.metadata_url)
-    sources = providers.sources(
+    heard_from = providers.sources(
         provider, url=given.metadata_url, provider_id=provider_id, window=given.window, clock=clock
     )
-    names = ", ".join(one.name for one in sources) or "nothing: this cloud gives no notice"
+    names = ", ".join(one.name for one in heard_from) or "nothing: this cloud gives no notice"
     LOG.info("node %s, provider %s; listening to %s", given.node, provider, names)
+    sources = (*heard_from, drill.Drill(node, clock))
     counts = metrics.Metrics(sources)
     one = engine.Engine(node, sources, provider=provider, margin=given.margin, clock=clock, counts=counts)
     heard: queue.SimpleQueue[watch.Heard] = queue.SimpleQueue()

@@ -36,6 +36,11 @@ class Mark:
             }
         )
 
+    @property
+    def drill(self) -> bool:
+        """It is rehearsed: the machine stays."""
+        return self.cause == names.DRILL
+
     def as_notice(self) -> notice.Notice:
         """The notice that it was made for."""
         return notice.Notice(notice.Kind.END, self.source, self.cause, self.event, self.deadline)
@@ -58,12 +63,14 @@ def on(node: Object) -> Mark | None:
 
 
 def chosen(notices: cabc.Iterable[notice.Notice], before: Mark | None, now: dt.datetime) -> Mark | None:
-    """The mark for the notice that ends the machine first. One that has it already keeps `since`.
+    """The mark for the notice that ends the machine first, and for a drill if none does.
 
-    A deadline never moves back: whoever counts on it has begun.
+    One that has it already keeps `since`. A deadline never moves back: whoever counts on it has begun. A
+    drill whose deadline has passed is over.
     """
     found = [_mark(one, before, now) for one in notices]
-    return min(found, key=lambda one: (one.deadline, one.since), default=None)
+    lasting = [one for one in found if not one.drill or one.deadline > now]
+    return min(lasting, key=lambda one: (one.drill, one.deadline, one.since), default=None)
 
 
 def _mark(one: notice.Notice, before: Mark | None, now: dt.datetime) -> Mark:
@@ -88,10 +95,15 @@ def patch(node: Object, mark: Mark | None) -> Object | None:
     same_taints = len(wanted) == len(taints) and all(_has(taints, one) for one in wanted)
     if same_taints and text == (mark.text() if mark else None):
         return None
+    before = on(node)
+    rehearsed = before is not None and before.drill  # what asked for it goes with it, or it would begin anew
     return {
         "metadata": {
             "resourceVersion": node["metadata"]["resourceVersion"],
-            "annotations": {names.ANNOTATION_RECLAIM: mark.text() if mark else None},
+            "annotations": {
+                names.ANNOTATION_RECLAIM: mark.text() if mark else None,
+                **({names.ANNOTATION_DRILL: None} if rehearsed else {}),
+            },
         },
         "spec": {"taints": wanted},
     }

@@ -1,16 +1,17 @@
 """What the agent does to its own Node and to the workers on it, as requests."""
 
+import collections.abc as cabc
 import datetime as dt
 import hashlib
 import urllib.parse
 from typing import Any
 
-from spottrain.agent import cluster, marks, notice
+from spottrain.agent import cluster, hints, marks, notice
 from spottrain.api import duration, names
 
 Object = dict[str, Any]
-CONDITION = "SpottrainNotices"
-"""Type of the Node's condition: True while a notice would be heard."""
+CONDITION = names.CONDITION_NOTICES
+WATCH_SECONDS = 240
 NODE_EVENTS = "/api/v1/namespaces/default/events"
 
 
@@ -29,9 +30,20 @@ class OwnNode:
         self._uid = node["metadata"]["uid"]
         return node
 
+    def changes(self) -> cabc.Iterator[Object]:
+        """The Node as it is, and each time that it changes, for some minutes."""
+        query = urllib.parse.urlencode({"fieldSelector": f"metadata.name={self.name}"})
+        return self._api.watch(f"/api/v1/nodes?{query}", WATCH_SECONDS)
+
     def mark(self, wanted: marks.Mark | None) -> None:
         """Make the Node carry this mark, or none of ours; 409 if somebody else has written it meanwhile."""
         patch = marks.patch(self.get(), wanted)
+        if patch is not None:
+            self._api.request("PATCH", self._path, patch, cluster.MERGE_PATCH)
+
+    def hint(self, wanted: hints.Hint | None) -> None:
+        """Make the Node carry this hint, or none of ours."""
+        patch = hints.patch(self.get(), wanted)
         if patch is not None:
             self._api.request("PATCH", self._path, patch, cluster.MERGE_PATCH)
 
@@ -107,9 +119,12 @@ def grace(worker: Object, deadline: dt.datetime, now: dt.datetime, margin: float
     return max(1, left if own is None else min(int(own), left))
 
 
-def sentence(one: notice.Notice, deadline: dt.datetime) -> str:
+def sentence(one: notice.Notice) -> str:
     """A notice for people."""
-    moment = duration.format_time(deadline)
     if one.kind is notice.Kind.HINT:
-        return f"{one.source} says that the node may be taken soon ({one.cause}); nothing is stopped for that"
+        words = f"{one.source} says that the node may be taken soon ({one.cause}, event {one.event})"
+        return f"{words}: a checkpoint is asked for, and nobody is stopped"
+    moment = duration.format_time(one.deadline) if one.deadline else "any moment"
+    if one.cause == names.DRILL:
+        return f"a drill ({one.event}): the node counts as one that is taken at {moment}, and stays"
     return f"{one.source} says that the node is taken at {moment} ({one.cause}, event {one.event})"

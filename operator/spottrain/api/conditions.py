@@ -8,6 +8,8 @@ ACCEPTED: Final = "Accepted"
 RUNNING: Final = "Running"
 FLOOR_MET: Final = "FloorMet"
 GRACE_SUFFICIENT: Final = "GraceSufficient"
+WINDOW_HOLDS: Final = "WindowHolds"
+NOTICES_HEARD: Final = "NoticesHeard"
 CHECKPOINTS_STORED: Final = "CheckpointsStored"
 SUSPENDED: Final = "Suspended"
 COMPLETE: Final = "Complete"
@@ -44,6 +46,14 @@ FLOOR_UNMET: Final = "FloorUnmet"
 SAVE_FITS: Final = "SaveFits"
 SAVE_TOO_SLOW: Final = "SaveTooSlow"
 
+# WindowHolds
+WINDOW_LASTS: Final = "WindowLasts"
+WINDOW_TOO_SHORT: Final = "WindowTooShort"
+
+# NoticesHeard
+AGENTS_LISTEN: Final = "AgentsListen"
+AGENT_MISSING: Final = "AgentMissing"
+
 # CheckpointsStored
 STORED: Final = "Stored"
 NOT_STORED: Final = "NotStored"
@@ -72,6 +82,7 @@ NODE_AVOIDED: Final = "NodeAvoided"
 POOL_RESTS: Final = "PoolRests"
 FORCE_DELETED: Final = "ForceDeleted"
 SPEC_CHANGED: Final = "SpecChanged"
+RECLAIM_HINT: Final = "ReclaimHint"
 
 PASSING: Final = {WAITING_FOR_WORKERS, WAITING_FOR_PREDECESSORS}
 """Reasons that come and go by themselves while a gang is replaced; no decision is made on them."""

@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from spottrain import errors
+from spottrain.api import duration
 from spottrain.batch import reading
 from spottrain.checkpoint import location
 from spottrain.checkpoint.store import Store
-from spottrain.cli import batches, checkpoints, lives, overview, verify_resume, words
+from spottrain.cli import batches, checkpoints, drill, kubectl, lives, overview, verify_resume, words
+from spottrain.train.clock import SystemClock
 
 _EPILOG = """A checkpoint is named by `latest`, by its step, or by the beginning of its NAME in `ls`.
 Credentials are found where the store's own tools find them."""
@@ -46,7 +48,7 @@ def run(arguments: Sequence[str], env: Mapping[str, str]) -> int:
 
 def _parser(env: Mapping[str, str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="spottrain", description="Checkpoints and results of spot jobs, by hand."
+        prog="spottrain", description="Checkpoints, results and nodes of spot jobs, by hand."
     )
     topics = parser.add_subparsers(required=True, metavar="TOPIC")
     _verify_resume_arguments(topics)
@@ -77,6 +79,7 @@ def _parser(env: Mapping[str, str]) -> argparse.ArgumentParser:
     one.add_argument("--target-endpoint", help="if it isn't --endpoint")
     one.add_argument("--target-region", help="if it isn't --region")
     _batch_arguments(topics, env)
+    _drill_arguments(topics)
     return parser
 
 
@@ -114,6 +117,35 @@ def _batch_cat(given: argparse.Namespace) -> int:
     for result in reading.read(store, batches.find(store, given.batch)):
         sys.stdout.write(f"{json.dumps(result)}\n")
     return 0
+
+
+def _drill_arguments(topics: Any) -> None:
+    text = (
+        "Rehearse the loss of a node: its agent gives notice as a cloud does, and takes it back at the end."
+    )
+    one = topics.add_parser("drill", help="rehearse the loss of a node", description=text)
+    one.set_defaults(act=_drill)
+    one.add_argument("node", metavar="NODE")
+    one.add_argument("--window", type=_duration, default=30.0, help="how long the notice is (30s)")
+    one.add_argument("--force", action="store_true", help="also on a node that isn't known as a spot node")
+    one.add_argument("--context", default="", help="context of the kubeconfig (the current one)")
+
+
+def _drill(given: argparse.Namespace) -> int:
+    wish = drill.Wish(given.node, given.window, given.force)
+    try:
+        drill.run(wish, kubectl.Kubectl(given.context), SystemClock(), _tell)
+    except KeyboardInterrupt:
+        _tell(f"called off: the agent takes {given.node}'s mark away")
+        return 1
+    return 0
+
+
+def _duration(text: str) -> float:
+    try:
+        return duration.parse_seconds(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _verify_resume_arguments(topics: Any) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import collections.abc as cabc
+import datetime as dt
 import gc
 import logging
 import os
@@ -12,9 +13,11 @@ from typing import Any
 from spottrain.api import names
 from spottrain.controller import handlers, probes, reconciler
 from spottrain.controller import settings as setting
-from spottrain.kube import apply, election, errors, leases, observe, reflector, tails, views
+from spottrain.kube import apply, election, errors, leases, observe, reflector, tails, views, windows
 from spottrain.kube import client as clients
+from spottrain.kube import clock as clocks
 from spottrain.metrics import registry
+from spottrain.plan import agents
 
 Object = dict[str, Any]
 SWEEP_SECONDS = 120.0
@@ -46,10 +49,24 @@ class Operator:
         self.reflectors = (*self._pod_caches, *self._job_caches, node_cache)
         self.metrics = registry.Metrics()
         client.sent = self.metrics.sent
+        if settings.decisions.agents:
+            self.metrics.count_deaf_nodes(
+                lambda: len(agents.deaf(self._nodes.by_name.values(), clocks.now()))
+            )
         self.tails = tails.Tails(client, self._tail_read)
-        self.leases = leases.Leases(client, lambda: self._pods.at_work, self._node_spoke)
+        self._windows = windows.Windows(self.metrics.lasted)
+        self.leases = leases.Leases(
+            client, lambda: self._pods.at_work | self._windows.nodes, self._lease_changed
+        )
         world = observe.World(
-            client, self._job_caches, node_cache, self._pods, self._nodes, self.leases, self.tails
+            client=client,
+            job_caches=self._job_caches,
+            node_cache=node_cache,
+            pods=self._pods,
+            nodes=self._nodes,
+            leases=self.leases,
+            tails=self.tails,
+            windows=self._windows,
         )
         sinks = apply.Sinks(pod=self._learn_pod, job=self._learn_job)
         applier = apply.Applier(client, world, sinks)
@@ -80,8 +97,19 @@ class Operator:
         self.work.queue.soon(reflector.key_of(raw))
 
     def _node_changed(self, raw: Object, gone: bool) -> None:  # noqa: FBT001
+        name = raw["metadata"]["name"]
         if self._nodes.put(raw, gone=gone):
-            self._node_spoke(raw["metadata"]["name"])
+            node, end = self._nodes.by_name.get(name), self._last_sign(name)
+            self._windows.look(name, node, end, at_work=name in self._pods.at_work)
+            self._node_spoke(name)
+
+    def _lease_changed(self, name: str) -> None:
+        if self.leases.silent(name):
+            self._windows.ended(name, self._last_sign(name), at_work=name in self._pods.at_work)
+        self._node_spoke(name)
+
+    def _last_sign(self, name: str) -> dt.datetime:
+        return clocks.now() - dt.timedelta(seconds=self.leases.dead_for(name))
 
     def _node_spoke(self, name: str) -> None:
         for key in self._pods.jobs_on(name):
@@ -156,6 +184,7 @@ class Operator:
             if self._election is not None:
                 await self._election.win()
                 parts.create_task(self._election.hold(), name="election")
+            self._windows.begin()
             parts.create_task(self.work.run(self.synced()), name="workers")
             parts.create_task(self.sweep(), name="sweep")
             parts.create_task(self.leases.run(), name="leases")

@@ -40,6 +40,7 @@ def parse(arguments: cabc.Sequence[str], environment: cabc.Mapping[str, str]) ->
     flag("progress-seconds", "30", "how often a job's progress goes into its status; 0: never")
     flag("on-demand-labels", "", "comma-separated key=value that mark on-demand nodes here")
     flag("spot-labels", "", "comma-separated key=value that mark spot nodes here")
+    flag("agents", "", "yes where notice agents are installed: a spot node without one is then worth a word")
     flag("notice-marks", "", "comma-separated marks of nodes that are about to go; a minus takes one away")
     flag(
         "helper-image",
@@ -60,6 +61,7 @@ def parse(arguments: cabc.Sequence[str], environment: cabc.Mapping[str, str]) ->
                 node_loss=_seconds(given.node_loss_seconds),
                 settlement=_seconds(given.settlement_seconds),
                 progress=_seconds(given.progress_seconds),
+                agents=_yes(given.agents),
                 helper_image=given.helper_image,
                 on_demand_marks=_marks(given.on_demand_labels),
                 spot_marks=_marks(given.spot_labels),
@@ -79,6 +81,14 @@ def _seconds(text: str) -> float:
     if seconds < 0:
         raise ValueError(f"{text} is negative; give a number of seconds")
     return seconds
+
+
+def _yes(text: str) -> bool:
+    if text not in {"", "yes", "no"}:
+        raise ValueError(
+            f'"{text}" says neither whether there are agents nor that there are none; write yes or no'
+        )
+    return text == "yes"
 
 
 def _marks(text: str) -> tuple[clouds.Mark, ...]:

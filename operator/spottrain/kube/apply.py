@@ -239,6 +239,11 @@ class _Work:
             case actions.SayGo(name, attempt_id):
                 told: Object = {"metadata": {"annotations": {names.ANNOTATION_GO: attempt_id}}}
                 return await self._patch(clients.PODS, name, told, self._sinks.pod)
+            case actions.AskToSave(name, moment):
+                wish: Object = {
+                    "metadata": {"annotations": {names.ANNOTATION_SAVE: duration.format_time(moment)}}
+                }
+                return await self._patch(clients.PODS, name, wish, self._sinks.pod)
             case actions.SuspendJob(suspend):
                 held: Object = {"spec": {"suspend": suspend}}
                 return await self._patch(clients.JOBS, self.snapshot.name, held, self._sinks.job)

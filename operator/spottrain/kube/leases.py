@@ -23,6 +23,8 @@ POLL_SECONDS = 2.0
 LATE_SECONDS = 3 * POLL_SECONDS
 SILENCE_SHARE = 0.85
 """Of the lease's duration (40 s by default, renewed every 10 s): after 34 s three renewals have failed."""
+RENEWAL_SHARE = 0.25
+"""Of the lease's duration: after so long a kubelet renews it."""
 DEFAULT_DURATION = 40.0
 MOST_SINGLE_READS = 20
 
@@ -66,6 +68,15 @@ class Leases:
     def silent(self, name: str) -> bool:
         """The node's lease has not changed for too long."""
         return name in self._silent
+
+    def dead_for(self, name: str) -> float:
+        """For how many seconds the node has been dead, to half a renewal: 0 while none is missing."""
+        sight = self._sights.get(name)
+        if sight is None:
+            return 0.0
+        quiet = asyncio.get_running_loop().time() - sight.since
+        renewal = sight.limit / SILENCE_SHARE * RENEWAL_SHARE
+        return quiet - renewal / 2 if quiet > renewal + 2 * POLL_SECONDS else 0.0
 
     async def run(self) -> None:
         """Read until cancelled."""

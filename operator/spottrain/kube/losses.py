@@ -3,6 +3,7 @@
 import datetime as dt
 
 from spottrain.api import clouds, status
+from spottrain.plan import loss
 from spottrain.plan import snapshot as snap
 
 KEPT = 256
@@ -18,8 +19,8 @@ class Losses:
         self._newest: dict[str, snap.Loss] = {}
 
     def note(self, reclaim: status.Reclaim | None) -> None:
-        """Take in a job's last reclaim; saying it again changes nothing."""
-        if reclaim is None or not reclaim.node:
+        """Take in a job's last reclaim; saying it again changes nothing. A drill takes no machine."""
+        if reclaim is None or not reclaim.node or reclaim.cause == loss.DRILL:
             return
         known = self._newest.get(reclaim.node)
         if known is not None and known.time >= reclaim.time:

@@ -8,7 +8,7 @@ from typing import Any
 
 from spottrain.api import names, spec, status
 from spottrain.kube import client as clients
-from spottrain.kube import errors, leases, recent, reflector, tails, views
+from spottrain.kube import errors, leases, recent, reflector, tails, views, windows
 from spottrain.plan import snapshot as snap
 from spottrain.render import job as render_job
 
@@ -183,6 +183,7 @@ class World:
     nodes: Nodes
     leases: leases.Leases
     tails: tails.Tails
+    windows: windows.Windows
 
     def _present(self, key: reflector.Key, owner: str) -> tuple[snap.Pod, ...]:
         """The job's pods, failed ones with the tail of their log."""
@@ -257,6 +258,7 @@ class World:
             refusal=moment.refusal,
             tried=moment.tried,
             losses=moment.losses,
+            windows=self.windows.recent,
             progress=moment.progress,
             deleting="deletionTimestamp" in metadata,
         )

@@ -51,6 +51,7 @@ def pod(raw: Object) -> snap.Pod:
         floor=metadata["labels"].get(names.LABEL_CAPACITY) == clouds.Capacity.ON_DEMAND,
         waiting=_waiting(status),
         stranded=_stranded(status),
+        save_asked=_moment(annotations.get(names.ANNOTATION_SAVE)),
     )
 
 
@@ -263,6 +264,7 @@ def node(raw: Object, settings: snap.Settings) -> snap.Node:
     labels = metadata.get("labels") or {}
     ready = _conditions(status).get("Ready") or {}
     notice, deadline = _notice(raw, settings.notice_marks)
+    agent = _conditions(status).get(names.CONDITION_NOTICES) or {}
     return snap.Node(
         name=metadata["name"],
         uid=metadata["uid"],
@@ -281,7 +283,26 @@ def node(raw: Object, settings: snap.Settings) -> snap.Node:
         unschedulable=bool(spec.get("unschedulable")),
         notice=notice,
         deadline=deadline,
+        listens=agent.get("reason") or "",
+        listened=_moment(agent.get("lastHeartbeatTime")),
+        noticed=_since(raw, names.ANNOTATION_RECLAIM),
+        hint=_since(raw, names.ANNOTATION_HINT),
     )
+
+
+def _since(raw: Object, annotation: str) -> dt.datetime | None:
+    """When the agent, or whoever else writes it so, heard what this annotation says."""
+    text = (raw["metadata"].get("annotations") or {}).get(annotation)
+    with contextlib.suppress(ValueError, TypeError, AttributeError, RecursionError):
+        return _moment(json.loads(text or "{}").get("since"))
+    return None
+
+
+def _moment(text: str | None) -> dt.datetime | None:
+    """A time that anybody may have written; None if it is none."""
+    with contextlib.suppress(ValueError, TypeError, OverflowError):
+        return duration.optional_time(text)
+    return None
 
 
 def _notice(raw: Object, marks: tuple[notices.Mark, ...]) -> tuple[str, dt.datetime | None]:

@@ -1,5 +1,6 @@
 """The operator's metrics and how they follow from a job's status before and after a pass."""
 
+import collections.abc as cabc
 import contextlib
 import dataclasses
 import datetime as dt
@@ -8,6 +9,7 @@ import prometheus_client as prometheus
 
 from spottrain.api import conditions, status
 
+WINDOW_SECONDS = (1, 2, 5, 10, 15, 20, 25, 30, 45, 60, 90, 120, 180, 300, 600)
 RESTART_SECONDS = (1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1800)
 
 
@@ -46,12 +48,24 @@ class Metrics:
             buckets=RESTART_SECONDS,
             registry=self.registry,
         )
+        self._window = prometheus.Histogram(
+            "spottrain_notice_window_seconds",
+            "From the notice for a node until its last sign of life",
+            ("provider",),
+            buckets=WINDOW_SECONDS,
+            registry=self.registry,
+        )
         self._workers = self._gauge("job_workers_running", "Running workers", (*job, "capacity"))
         self._wanted = self._gauge("job_workers_desired", "Workers the job asks for", job)
         self._shortfall = self._gauge(
             "job_floor_shortfall",
             "On-demand workers missing from the floor of a job that runs or starts",
             job,
+        )
+        self._deaf = prometheus.Gauge(
+            "spottrain_spot_nodes_unheard",
+            "Spot nodes, of clouds that give notices, without an agent that would hear one",
+            registry=self.registry,
         )
         self._passes = self._counter("reconciles", "Passes over a job", ("result",))
         self._requests = self._counter(
@@ -80,6 +94,14 @@ class Metrics:
     def queued(self, length: int) -> None:
         """So many jobs wait."""
         self._queue.set(length)
+
+    def count_deaf_nodes(self, count: cabc.Callable[[], float]) -> None:
+        """Ask there at each scrape: an agent's silence is no event."""
+        self._deaf.set_function(count)
+
+    def lasted(self, provider: str, seconds: float) -> None:
+        """So long a machine lasted after its notice."""
+        self._window.labels(provider).observe(seconds)
 
     def saw(self, change: Change) -> None:
         """Count what a pass has recorded; nothing is counted that wasn't written."""

@@ -1,6 +1,7 @@
 """What a plan may ask for. Rendering and sending are others' business."""
 
 import dataclasses
+import datetime as dt
 
 from spottrain.api import conditions, status
 from spottrain.plan import snapshot as snap
@@ -104,6 +105,14 @@ class SayGo:
 
 
 @dataclasses.dataclass(frozen=True)
+class AskToSave:
+    """Ask a worker for a checkpoint because of a hint that came at that moment; nobody is stopped."""
+
+    name: str
+    moment: dt.datetime
+
+
+@dataclasses.dataclass(frozen=True)
 class DeleteSelf:
     """The job's time to live is over: delete the SpotTrainingJob."""
 
@@ -119,6 +128,7 @@ Action = (
     | CreatePod
     | DeletePod
     | SayGo
+    | AskToSave
     | DeleteSelf
 )
 

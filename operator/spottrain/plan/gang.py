@@ -11,7 +11,7 @@
 import datetime as dt
 
 from spottrain.api import conditions, status
-from spottrain.plan import attempts, deadline, ending, faults, loss, pods, progress, storms
+from spottrain.plan import attempts, deadline, ending, faults, hints, loss, pods, progress, storms
 from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
 
@@ -159,6 +159,7 @@ def let_what_runs_go_on(draft: drafts.Draft) -> bool:
     pods.end_older(draft)
     pods.say_go(draft)
     pods.watch_machines(draft)
+    hints.pass_on(draft, draft.snapshot.current.values())
     return False
 
 

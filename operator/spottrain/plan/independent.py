@@ -19,7 +19,7 @@ import math
 
 from spottrain.api import conditions, indexes, spec, status
 from spottrain.api import shards as kept
-from spottrain.plan import actions, attempts, budget, deadline, ending, faults, loss, shard_pods
+from spottrain.plan import actions, attempts, budget, deadline, ending, faults, hints, loss, shard_pods
 from spottrain.plan import draft as drafts
 from spottrain.plan import shards as shard
 from spottrain.plan import snapshot as snap
@@ -331,4 +331,6 @@ def let_what_runs_go_on(draft: drafts.Draft) -> bool:
     shard_pods.end_older(draft)
     shard_pods.say_go(draft)
     shard_pods.watch(draft)
+    for pod in shard.places(draft).live.values():
+        hints.pass_on(draft, [pod])
     return False

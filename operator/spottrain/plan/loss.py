@@ -30,6 +30,7 @@ proxy, is ended with the pod when the attempt or the job is over.
 import dataclasses
 import enum
 
+from spottrain.api import names
 from spottrain.plan import snapshot as snap
 
 
@@ -68,12 +69,13 @@ NODE_GONE = "NodeGone"
 NODE_SHUTDOWN = "NodeShutdown"
 NODE_RESTARTED = "NodeRestarted"
 NOTICE = "Notice"
+DRILL = names.DRILL
 POD_DELETED = "PodDeleted"
 POD_VANISHED = "PodVanished"
 OUT_OF_MEMORY = "OOMKilled"
 NODE_REFUSED = "NodeRefused"
 MACHINE_ENDS = {NODE_LOST, NODE_GONE, NODE_SHUTDOWN, NODE_RESTARTED, NOTICE}
-"""The causes that say that the node itself goes. An eviction may have any reason."""
+"""The causes that say that the node itself goes. An eviction may have any reason, and a drill takes none."""
 
 _REFUSALS = {
     "UnexpectedAdmissionError",  # a device plugin that is restarting, or has no healthy GPU left
@@ -134,7 +136,7 @@ def classify(pod: snap.Pod, snapshot: snap.Snapshot) -> Verdict:
         return Verdict(Fate.RECLAIMED, *cause) if cause else _failed(pod)
     if cause is None:
         return Verdict(Fate.ALIVE)
-    return Verdict(Fate.DOOMED if cause[0] == NOTICE else Fate.RECLAIMED, *cause)
+    return Verdict(Fate.DOOMED if cause[0] in {NOTICE, DRILL} else Fate.RECLAIMED, *cause)
 
 
 def reclaim_cause(pod: snap.Pod, snapshot: snap.Snapshot) -> tuple[str, str] | None:
@@ -156,6 +158,8 @@ def _node_evidence(pod: snap.Pod, snapshot: snap.Snapshot) -> tuple[str, str] | 
         return NODE_GONE, f"node {pod.node} is another machine now"
     if snapshot.lost(pod):
         return NODE_LOST, f"node {pod.node} is {'silent' if node.silent else 'not ready'}"
+    if node.notice == names.DRILL:
+        return DRILL, f"node {pod.node} is part of a drill"
     if node.notice:
         return NOTICE, f"node {pod.node} is about to be taken ({node.notice})"
     return None

@@ -5,7 +5,7 @@ import dataclasses
 import datetime as dt
 
 from spottrain.api import clouds, conditions, duration, status
-from spottrain.plan import actions, faults, progress, storms
+from spottrain.plan import actions, agents, faults, progress, storms, windows
 from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
 
@@ -23,6 +23,8 @@ def describe(draft: drafts.Draft) -> None:
         _phase(draft)
         _running_condition(draft)
         _floor_condition(draft)
+        windows.describe(draft)
+        agents.describe(draft)
         _mirror(draft)
     else:
         draft.condition(conditions.RUNNING, False, conditions.ENDED, "the job is over")

@@ -4,8 +4,8 @@ import dataclasses
 
 from spottrain.api import clouds, conditions, indexes, spec, status
 from spottrain.api import shards as kept
+from spottrain.plan import agents, report, windows
 from spottrain.plan import draft as drafts
-from spottrain.plan import report
 from spottrain.plan import shards as shard
 from spottrain.plan import snapshot as snap
 
@@ -24,6 +24,8 @@ def describe(draft: drafts.Draft) -> None:
         _phase(draft)
         _running_condition(draft)
         _floor_condition(draft)
+        windows.describe(draft)
+        agents.describe(draft)
         _mirror(draft)
     else:
         draft.condition(conditions.RUNNING, False, conditions.ENDED, "the job is over")

@@ -25,6 +25,7 @@ class Settings:
     `broken_grace`: what survivors of a loss without notice get, whose collective is broken already.
     `progress`: how often at most a job's progress goes into its status; 0: only jobs with a `progressTimeout`
     are asked for theirs.
+    `agents`: notice agents are installed, so a spot node without one is worth a word.
     `helper_image`: of the containers beside a program that doesn't use the library; it holds ours.
     """
 
@@ -35,6 +36,7 @@ class Settings:
     backoff: float = 10.0
     backoff_limit: float = 600.0
     progress: float = 30.0
+    agents: bool = False
     helper_image: str = "docker.io/spottrain/operator:0.1.0"
     spot_marks: tuple[clouds.Mark, ...] = ()
     on_demand_marks: tuple[clouds.Mark, ...] = ()
@@ -95,6 +97,8 @@ class Pod:
     """Why its kubelet can't start a container: a missing Secret, an image that can't be pulled."""
     stranded: dt.datetime | None = None
     """Since when a container of it that was made could not be started, because its machine went down."""
+    save_asked: dt.datetime | None = None
+    """The hint for which it has been asked for a checkpoint."""
     tail: str = ""
     """The last lines of its log, read when it failed."""
     flushing: bool = False
@@ -167,11 +171,21 @@ class Loss:
 
 
 @dataclasses.dataclass(frozen=True)
+class Window:
+    """How many seconds a machine lasted after its notice; `cut_off`: a worker was still at work on it."""
+
+    provider: str
+    seconds: float
+    cut_off: bool
+
+
+@dataclasses.dataclass(frozen=True)
 class Node:
     """A node. `ready_since` is when its Ready condition last changed; `notice` says who warns of its end.
 
     `watched`: it carries workers, so its lease is read; `silent`: the lease has not changed for too long, on
-    our own clock and only while our reads went well.
+    our own clock and only while our reads went well. `hint`: when it was said that it may be taken soon;
+    `noticed`: when the notice came, where it says so.
     """
 
     name: str
@@ -188,6 +202,12 @@ class Node:
     unschedulable: bool = False
     notice: str = ""
     deadline: dt.datetime | None = None
+    listens: str = ""
+    """What its notice agent said last of itself (`Armed`, `Blind`, …); empty: it has none."""
+    listened: dt.datetime | None = dataclasses.field(default=None, compare=False)
+    """When that was. It is said anew every few minutes, which is no change to decide on."""
+    noticed: dt.datetime | None = None
+    hint: dt.datetime | None = None
 
     def unheard(self, now: dt.datetime, patience: float) -> bool:
         """Silent, or NotReady for `patience` seconds or longer."""
@@ -293,6 +313,8 @@ class Snapshot:
     departed: tuple[Pod, ...] = ()
     losses: tuple[Loss, ...] = ()
     """Machines that were lately taken from any job, as far back as this process remembers: a help as well."""
+    windows: tuple[Window, ...] = ()
+    """What machines of each cloud lately had between notice and end: a help as well."""
     gone_nodes: cabc.Mapping[str, Node] = dataclasses.field(default_factory=dict)
     """What the machines of its pods were that are gone, as far as this process remembers."""
     progress: Progress | None = None

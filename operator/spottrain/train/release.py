@@ -22,7 +22,7 @@ def wait(file: Path, attempt_id: str, clock: Clock, stopped: Callable[[], bool])
     NotReleased when neither happens for a quarter of an hour.
     """
     deadline = clock.monotonic() + LIMIT_SECONDS
-    while not (stopped() or released(_read(file), attempt_id)):
+    while not (stopped() or released(read(file), attempt_id)):
         if clock.monotonic() > deadline:
             raise errors.NotReleased(
                 f"{file} did not say {KEY}={attempt_id} for {LIMIT_SECONDS:.0f} s: is the operator running?"
@@ -32,11 +32,16 @@ def wait(file: Path, attempt_id: str, clock: Clock, stopped: Callable[[], bool])
 
 def released(text: str, attempt_id: str) -> bool:
     """Whether this text of annotations releases the attempt."""
+    return annotation(text, KEY) == attempt_id
+
+
+def annotation(text: str, wanted: str) -> str:
+    """The value of that key in this text of annotations; empty if it has none."""
     for line in text.splitlines():
         key, _, value = line.partition("=")
-        if key == KEY:
-            return _unquoted(value) == attempt_id
-    return False
+        if key == wanted:
+            return _unquoted(value)
+    return ""
 
 
 def _unquoted(value: str) -> str:
@@ -46,7 +51,8 @@ def _unquoted(value: str) -> str:
         return value
 
 
-def _read(file: Path) -> str:
+def read(file: Path) -> str:
+    """The file's text; empty while it isn't there."""
     try:
         return file.read_text(encoding="utf-8", errors="replace")
     except OSError:

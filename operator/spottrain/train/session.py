@@ -27,7 +27,18 @@ from typing import Any, Self
 
 from spottrain import errors
 from spottrain.checkpoint import layout, location
-from spottrain.train import last_save, pace, peers, restore, saver, settings, signals, telling, watchdog
+from spottrain.train import (
+    early,
+    last_save,
+    pace,
+    peers,
+    restore,
+    saver,
+    settings,
+    signals,
+    telling,
+    watchdog,
+)
 from spottrain.train.agreement import Agreement
 from spottrain.train.clock import Clock, SystemClock
 from spottrain.train.log import Log
@@ -57,6 +68,7 @@ class Run:
         )
         self._pacer = pace.Pacer(fixed=told.interval, nodes=told.workers, grace=told.grace)
         self._telling = telling.Telling(told, self._pacer, clock, self._log)
+        self._early = early.Wish(told.go_file, clock, self._log)
         self._saver: saver.Saver | None = None
         self._tracked: Tracked | None = None
         self._last: saver.Verdict | None = None
@@ -112,6 +124,7 @@ class Run:
             history=restored.history,
         )
         self._pacer.begin(self._clock.monotonic())
+        self._early.begin()
         self._telling.begin(self._pacer, restored)
         if self.rank == 0:
             self._telling.foresee()
@@ -186,6 +199,7 @@ class Run:
             shutil.rmtree(folder, ignore_errors=True)
             return
         self._pacer.save_begun(begun)
+        self._early.heed()
         # What it waited for the save before it is no part of what a save takes.
         began, last = self._clock.monotonic() - blocked, self._stopping
         directory = layout.StepDir(step, background.attempt_id, nonce)
@@ -310,7 +324,8 @@ class Run:
         if self._saver is not None and (verdict := self._saver.collect()) is not None:
             self._note_verdict(verdict)
         leads = self._peers.rank == 0
-        due = leads and self._required_saver().idle and self._pacer.due(self._clock.monotonic())
+        pacer, now = self._pacer, self._clock.monotonic()
+        due = leads and self._required_saver().idle and (self._early.due(step) or pacer.due(now))
         mine = Agreement(
             step=step,
             minus_step=-step,

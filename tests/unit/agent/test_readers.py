@@ -56,9 +56,12 @@ def test_google_names_no_time_so_the_notice_tells_how_long_it_is():
 
 @pytest.mark.parametrize(
     ("said", "causes"),
-    [("TERMINATE_ON_HOST_MAINTENANCE", ["HostMaintenance"]), ("MIGRATE_ON_HOST_MAINTENANCE", [])],
+    [
+        ("TERMINATE_ON_HOST_MAINTENANCE", ["HostMaintenance"]),
+        ("MIGRATE_ON_HOST_MAINTENANCE", ["HostMigration"]),
+    ],
 )
-def test_a_migration_is_no_notice_and_a_termination_is(said: str, causes: list[str]):
+def test_a_migration_and_a_termination_are_told_apart(said: str, causes: list[str]):
     assert [one.cause for one in gcp.read_maintenance(answer(said, headers=GOOGLE))] == causes
 
 
@@ -90,10 +93,12 @@ def test_an_event_that_has_started_has_no_time_and_ends_soon():
     assert [(one.deadline, one.within) for one in found] == [(None, 10.0)]
 
 
-def test_an_event_of_an_unknown_type_is_taken_seriously_and_a_freeze_is_not():
-    events = [event(EventType="Vanish", EventId="e2"), event(EventType="Freeze")]
+def test_an_event_of_an_unknown_type_is_taken_seriously():
+    events = [event(EventType="Vanish", EventId="e2")]
 
-    assert [one.cause for one in azure.read(answer({"Events": events}), "vmss_0")] == ["Other"]
+    found = azure.read(answer({"Events": events}), "vmss_0")
+
+    assert [(one.kind, one.cause) for one in found] == [(notice.Kind.END, "Other")]
 
 
 def test_events_without_resources_are_nobodys():

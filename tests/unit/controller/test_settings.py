@@ -39,9 +39,18 @@ def test_labels_become_marks() -> None:
         ("--notice-marks=gone", '"gone" marks no node; write taint:KEY, label:KEY=VALUE,'),
         ("--notice-marks=-taint:x", '"taint:x" is not built in, so it cannot be taken away'),
         ("--http-port=x", "invalid literal"),
+        (
+            "--agents=maybe",
+            '"maybe" says neither whether there are agents nor that there are none; write yes',
+        ),
     ],
 )
 def test_nonsense_ends_with_a_sentence(flag: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         settings.parse([flag], {})
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("said", "expected"), [("", False), ("no", False), ("yes", True)])
+def test_the_operator_is_told_whether_agents_are_installed(said: str, expected: bool) -> None:
+    assert settings.parse([], {"SPOTTRAIN_AGENTS": said}).decisions.agents is expected

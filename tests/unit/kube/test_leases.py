@@ -96,6 +96,22 @@ def test_a_lease_that_is_not_renewed_for_its_limit_makes_its_node_silent_and_a_r
     assert play(Api("n1"), body) == [(LIMIT, "n1", True), (40.0, "n1", False)]
 
 
+def test_a_node_is_dead_since_half_a_renewal_after_its_last_one_once_the_next_is_missing() -> None:
+    """Leases of 40 s are renewed every 10 s."""
+    dead: list[float] = []
+
+    async def body(story: Story) -> None:
+        await story.until(9)
+        story.api.renew("n1")
+        for second in (20, 35):
+            await story.until(second)
+            dead.append(story.reader.dead_for("n1"))
+        dead.append(story.reader.dead_for("other"))
+
+    play(Api("n1"), body)
+    assert dead == [0.0, pytest.approx(35 - 10 - 5, abs=0.1), 0.0]
+
+
 def test_renewals_start_the_count_again() -> None:
     async def body(story: Story) -> None:
         for second in range(9, 120, 10):

@@ -3,7 +3,7 @@
 import dataclasses
 import datetime as dt
 
-from spottrain.api import clouds, status
+from spottrain.api import clouds, names, status
 from spottrain.kube import losses
 from spottrain.plan import snapshot as snap
 
@@ -34,6 +34,12 @@ def test_what_names_no_machine_is_none_and_a_newer_versions_word_for_capacity_is
     memory.note(dataclasses.replace(RECLAIM, node="n2", capacity="leased"))
     (one,) = memory.since(NOON - dt.timedelta(minutes=1))
     assert (one.node, one.pool.capacity) == ("n2", clouds.Capacity.UNKNOWN)
+
+
+def test_a_drill_takes_no_machine() -> None:
+    memory = losses.Losses()
+    memory.note(dataclasses.replace(RECLAIM, cause=names.DRILL))
+    assert memory.since(NOON - dt.timedelta(minutes=1)) == ()
 
 
 def test_only_the_newest_are_kept() -> None:

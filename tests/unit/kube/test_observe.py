@@ -6,7 +6,7 @@ from typing import Any
 from aiohttp import web
 
 from spottrain.kube import client as clients
-from spottrain.kube import leases, observe, reflector, tails, views
+from spottrain.kube import leases, observe, reflector, tails, views, windows
 from spottrain.plan import snapshot as snap
 from tests.unit.kube import local
 
@@ -62,6 +62,7 @@ def world(client: clients.Client) -> observe.World:
         nodes=nodes,
         leases=leases.Leases(client, lambda: pods.at_work, lambda _: None),
         tails=tails.Tails(client, lambda _: None),
+        windows=windows.Windows(lambda *_: None),
     )
 
 

@@ -294,3 +294,27 @@ def test_our_sidecars_last_word_tells_what_is_stored_and_nothing_of_the_program(
     for said, state in (("stored", ""), ("finished", ""), ("unsaved", "unsaved")):
         raw = beside_our_sidecar(terminated(143), terminated(0, message=STORED % said), "Failed")
         assert views.pod(raw).said == snap.Words(state, 40, 40, 2.5)
+
+
+def test_what_the_agent_of_a_node_says_of_itself_is_known_with_its_time() -> None:
+    said = {"type": "SpottrainNotices", "status": "True", "reason": "Armed"}
+    moment = "2026-01-01T12:00:00Z"
+    found = views.node(node(status={"conditions": [said | {"lastHeartbeatTime": moment}]}), snap.Settings())
+    assert (found.listens, found.listened) == ("Armed", dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC))
+    silent = views.node(node(status={"conditions": [said]}), snap.Settings())
+    assert (silent.listens, silent.listened) == ("Armed", None)
+    none = views.node(node(), snap.Settings())
+    assert (none.listens, none.listened) == ("", None)
+
+
+@pytest.mark.parametrize("text", ["3", "[]", "{", '{"since": 1}', '{"since": "later"}', '{"cause": "x"}'])
+def test_a_notice_that_does_not_say_when_it_came_is_not_timed(text: str) -> None:
+    found = views.node(node(metadata={"annotations": {"spottrain.dev/reclaim": text}}), snap.Settings())
+    assert found.notice
+    assert found.noticed is None
+
+
+def test_when_a_notice_came_is_known_from_its_mark() -> None:
+    text = '{"cause": "Preempted", "since": "2026-01-01T12:00:00Z"}'
+    found = views.node(node(metadata={"annotations": {"spottrain.dev/reclaim": text}}), snap.Settings())
+    assert found.noticed == dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)

@@ -59,3 +59,24 @@ def test_a_reclaim_is_counted_under_its_cause_and_place() -> None:
     assert metrics.registry.get_sample_value("spottrain_reclaims_total", labels) == pytest.approx(2.0)
     labels |= {"cause": "Evicted", "zone": "zone-b"}
     assert metrics.registry.get_sample_value("spottrain_reclaims_total", labels) == pytest.approx(1.0)
+
+
+def test_a_measured_window_is_told_by_provider() -> None:
+    metrics = registry.Metrics()
+    metrics.lasted("azure", 8.5)
+    metrics.lasted("azure", 31)
+
+    labels = {"provider": "azure"}
+    assert metrics.registry.get_sample_value("spottrain_notice_window_seconds_count", labels) == 2
+    assert metrics.registry.get_sample_value("spottrain_notice_window_seconds_sum", labels) == 39.5
+    within = labels | {"le": "10.0"}
+    assert metrics.registry.get_sample_value("spottrain_notice_window_seconds_bucket", within) == 1
+
+
+def test_deaf_nodes_are_counted_at_each_scrape() -> None:
+    metrics, deaf = registry.Metrics(), ["n1", "n2"]
+    assert metrics.registry.get_sample_value("spottrain_spot_nodes_unheard") == 0
+    metrics.count_deaf_nodes(lambda: len(deaf))
+    assert metrics.registry.get_sample_value("spottrain_spot_nodes_unheard") == 2
+    deaf.clear()
+    assert metrics.registry.get_sample_value("spottrain_spot_nodes_unheard") == 0

@@ -57,6 +57,7 @@ class Cluster:
         self.wake: float | None = None
         self.progress: snap.Progress | None = None
         self.losses: tuple[snap.Loss, ...] = ()
+        self.windows: tuple[snap.Window, ...] = ()
         self.words_wait = False
         """What decides nothing is not written into the status."""
         self.deleted = False
@@ -97,6 +98,7 @@ class Cluster:
             refusal=self.refusal,
             tried=self.tried,
             losses=self.losses,
+            windows=self.windows,
             progress=self.progress,
         )
 
@@ -177,6 +179,8 @@ class Cluster:
                 self._delete(name, uid, grace)
             case actions.SayGo(name, attempt_id):
                 self._change(name, go=attempt_id)
+            case actions.AskToSave(name, moment):
+                self._change(name, save_asked=moment)
             case actions.DeleteSelf():
                 self.deleted = True
             case actions.EnsureService():
