@@ -142,7 +142,10 @@ def deleted(lab: Lab, name: str, node: str, words: Path) -> float:
         "spec": {**_pod(words, LEAVES), "nodeName": node, "restartPolicy": "Never"},
     }
     lab.api.call("POST", path, body).expect(name)
-    clock.wait_for(f"{name} ready", lambda: "ready" in said(words / name), seconds=PATIENCE)
+    # Its kubelet has to know that it runs, as of a worker: before that it would end it a second or two later.
+    clock.wait_for(
+        f"{name} running", lambda: _running(lab.api, f"{path}/{name}", words / name), seconds=PATIENCE
+    )
     begun = clock.wall()
     lab.api.call("DELETE", f"{path}/{name}").expect(f"deleting {name}")
     told = clock.wait_for(
@@ -152,6 +155,11 @@ def deleted(lab: Lab, name: str, node: str, words: Path) -> float:
         f"the end of {name}", lambda: lab.api.get(f"{path}/{name}").status == 404, seconds=PATIENCE
     )
     return told - begun
+
+
+def _running(api: Api, path: str, words: Path) -> bool:
+    phase = api.get(path).expect(path)["status"].get("phase")
+    return phase == "Running" and "ready" in said(words)
 
 
 def _job(name: str, words: Path, conduct: str, window: float) -> Object:

@@ -22,12 +22,15 @@ REAL_NODES = {"node.kubernetes.io/instance-type": "lab.4gpu"}
 
 
 class LabTarget:
-    """A lab; `root` is the repository, `image` what the operator's image is called there."""
+    """A lab; `root` is the repository, `image` what the operator's image is called there.
+
+    `cloud`: the one whose machines its spot nodes are; without it, none of them can be given notice.
+    """
 
     faults = (facts.NOTICE, facts.KILL)
-    agent = "aws"
 
-    def __init__(self, lab: Lab, root: Path, screen: Screen, image: str = IMAGE) -> None:
+    def __init__(self, lab: Lab, root: Path, screen: Screen, image: str = IMAGE, *, cloud: str = "") -> None:
+        self.agent = cloud
         self._image = image
         self._lab = lab
         self._root = root
@@ -41,7 +44,7 @@ class LabTarget:
             )
             self._screen.say(self._lab.up())
             for row in self._lab.status():
-                if row["capacity"] == "spot":
+                if self.agent and row["capacity"] == "spot":
                     self._lab.node_cloud(row["node"], self.agent)
             self._screen.say(f"image {self._image}: build what has changed, load it into the nodes")
             built = archive.describe(self._lab.build_image(self._root, self._image))
