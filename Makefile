@@ -81,6 +81,10 @@ bench-scale: venv ## a thousand gangs on one operator: a table and build/bench/s
 bench-checkpoint: venv ## what saves and restores cost, and 500 kills: a table and build/bench/checkpoint.json
 	PYTHONPATH=.:operator $(PY) -m bench.checkpoint $(BENCH_FLAGS)
 
+.PHONY: bench-notice
+bench-notice: venv ## from a cloud's notice to SIGTERM, and the share of its window: a table and build/bench/notice.json
+	PYTHONPATH=.:operator $(PY) -m bench.notice $(BENCH_FLAGS)
+
 .PHONY: chaos
 chaos: venv ## 15 minutes of random faults against jobs, and whether any work was lost: build/chaos/report.json
 	PYTHONPATH=.:operator $(PY) -m chaos $(CHAOS_FLAGS)

@@ -18,6 +18,7 @@ from demo.screen import Screen
 from demo.target import Target
 from lab.cluster import Lab
 from lab.errors import LabError
+from lab.metadata import PROVIDER_IDS
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -45,6 +46,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--cluster", choices=["lab", "current"], default="lab", help="default: %(default)s")
     parser.add_argument("--lab", default="main", metavar="NAME", help="which lab (default: %(default)s)")
+    parser.add_argument(
+        "--cloud", choices=PROVIDER_IDS, default="aws", help="that gives notice in the lab (%(default)s)"
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "demo", help="folder for the evidence")
     parser.add_argument(
         "--steps", type=int, default=script.steps, help="steps of training (default: %(default)s)"
@@ -60,7 +64,7 @@ def _target(options: argparse.Namespace, screen: Screen) -> Target:
     if options.cluster == "current":
         return CurrentTarget(current_target.parse(os.environ), screen)
     try:
-        return LabTarget(Lab(options.lab), ROOT, screen)
+        return LabTarget(Lab(options.lab), ROOT, screen, cloud=options.cloud)
     except LabError as error:
         raise DemoError(str(error)) from error
 

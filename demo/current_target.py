@@ -51,6 +51,7 @@ class CurrentTarget:
     """The cluster that kubectl talks to."""
 
     faults = (facts.EVICT, facts.EVICT)
+    agent = ""
 
     def __init__(self, given: Given, screen: Screen) -> None:
         self._given = given

@@ -13,8 +13,8 @@ from demo.lines import Line
 SAVED, RESUMED = "saved", frozenset({"restored", "fresh"})
 """Events of the library: docs/library.md."""
 
-DRAIN, EVICT, KILL, UNPLUG = "drain", "evict", "kill", "unplug"
-WITH_NOTICE = frozenset({DRAIN, EVICT})
+NOTICE, EVICT, KILL, UNPLUG = "notice", "evict", "kill", "unplug"
+WITH_NOTICE = frozenset({NOTICE, EVICT})
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class Fault:
     """What the demo did to a node, and how things stood in that moment."""
 
     kind: str
-    """drain, evict, kill or unplug."""
+    """notice, evict, kill or unplug."""
     attempt: int
     node: str
     rank: int

@@ -15,19 +15,23 @@ RELEASE = "spottrain"
 OPERATOR_SECONDS = 120
 
 
-def operator(site: Site, chart: Path, screen: Screen, more: Mapping[str, Any] | None = None) -> None:
+def operator(
+    site: Site, chart: Path, screen: Screen, more: Mapping[str, Any] | None = None, *, agent: str = ""
+) -> None:
     """Install the chart, or upgrade what an earlier demo installed, and wait until the operator is ready.
 
-    `more`: values of the chart beside those that the cluster needs.
+    `more`: values of the chart beside those that the cluster needs. `agent`: the cloud whose notices an agent
+    on each spot node hears; it uses the node's network, which only the level `privileged` allows.
     """
-    site.programs.apply(manifests.restricted_namespace(SYSTEM_NAMESPACE))
+    level = "privileged" if agent else "restricted"
+    site.programs.apply(manifests.secured_namespace(SYSTEM_NAMESPACE, level))
     _clear_interrupted(site.programs)
     screen.say(f"helm: chart {RELEASE} into namespace {SYSTEM_NAMESPACE}")
     site.programs.run(
         *("helm", "upgrade", "--install", RELEASE, str(chart), "--namespace", SYSTEM_NAMESPACE),
         "--take-ownership",  # the resource may be there already, from `kubectl apply` or another release
         *("--values", "-", "--wait", "--timeout", f"{OPERATOR_SECONDS}s"),
-        stdin=json.dumps({**values(site), **(more or {})}),
+        stdin=json.dumps({**values(site, agent), **(more or {})}),
         timeout=OPERATOR_SECONDS + 30,
     )
 
@@ -39,13 +43,19 @@ def _clear_interrupted(programs: Programs) -> None:
         programs.run("helm", "uninstall", RELEASE, "--namespace", SYSTEM_NAMESPACE, "--wait")
 
 
-def values(site: Site) -> dict[str, Any]:
+def values(site: Site, agent: str = "") -> dict[str, Any]:
     """The chart's values for this cluster."""
     image = {"repository": site.operator.repository, "tag": site.operator.tag, "digest": site.operator.digest}
     found: dict[str, Any] = {
         "image": {key: value for key, value in image.items() if value},
         "tolerations": [dict(one) for one in target.common_tolerations(site.nodes)],
     }
+    if agent:
+        found["agent"] = {
+            "enabled": True,
+            "provider": agent,
+            "nodeSelector": dict(site.workers.node_selector),
+        }
     if site.workers.node_selector:
         found["nodeSelector"] = dict(site.workers.node_selector)
     if site.operator.version:

@@ -15,16 +15,22 @@ from lab.errors import LabError
 
 IMAGE = "docker.io/spottrain/operator:0.1.0"
 BUCKET = "spottrain-demo"
+WINDOW = 30
+"""Seconds from the cloud's notice to the end of the machine: AWS gives 120, others 30."""
 REAL_NODES = {"node.kubernetes.io/instance-type": "lab.4gpu"}
 """Tests may have left nodes that no kubelet stands behind."""
 
 
 class LabTarget:
-    """A lab; `root` is the repository, `image` what the operator's image is called there."""
+    """A lab; `root` is the repository, `image` what the operator's image is called there.
 
-    faults = (facts.DRAIN, facts.KILL)
+    `cloud`: the one whose machines its spot nodes are; without it, none of them can be given notice.
+    """
 
-    def __init__(self, lab: Lab, root: Path, screen: Screen, image: str = IMAGE) -> None:
+    faults = (facts.NOTICE, facts.KILL)
+
+    def __init__(self, lab: Lab, root: Path, screen: Screen, image: str = IMAGE, *, cloud: str = "") -> None:
+        self.agent = cloud
         self._image = image
         self._lab = lab
         self._root = root
@@ -37,6 +43,9 @@ class LabTarget:
                 "the lab: a Kubernetes cluster on this machine (first time: about 11 minutes of builds)"
             )
             self._screen.say(self._lab.up())
+            for row in self._lab.status():
+                if self.agent and row["capacity"] == "spot":
+                    self._lab.node_cloud(row["node"], self.agent)
             self._screen.say(f"image {self._image}: build what has changed, load it into the nodes")
             built = archive.describe(self._lab.build_image(self._root, self._image))
             self._screen.say("torch environment for the workers (first time: 5.4 GB, about 2 minutes)")
@@ -63,14 +72,14 @@ class LabTarget:
         )
 
     def strike(self, kind: str, *, node: str, pod: str) -> None:
-        """Drain the node, which returns when its pods are gone; or kill the machine.
+        """The machine's cloud tells it that it is taken, and takes it half a minute later; or kill it now.
 
         The kernel of a killed one still closes its connections, unless its cable was pulled before.
         """
         del pod
         try:
-            if kind == facts.DRAIN:
-                self._lab.node_drain(node)
+            if kind == facts.NOTICE:
+                self._lab.notice(node, self.agent, WINDOW)
             else:
                 if kind == facts.UNPLUG:
                     self._lab.node_partition(node)
@@ -79,7 +88,7 @@ class LabTarget:
             raise DemoError(str(error)) from error
 
     def heal(self) -> None:
-        """Start dead nodes, end cordons."""
+        """Start dead nodes, and replace those that were a cloud's."""
         try:
             self._lab.up()
         except LabError as error:

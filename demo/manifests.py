@@ -50,9 +50,9 @@ def namespace(name: str, labels: Mapping[str, str] | None = None) -> dict[str, A
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": dict(labels or {})}}
 
 
-def restricted_namespace(name: str) -> dict[str, Any]:
-    """A Namespace that takes only pods of the Pod Security Standard `restricted`."""
-    return namespace(name, {"pod-security.kubernetes.io/enforce": "restricted"})
+def secured_namespace(name: str, level: str) -> dict[str, Any]:
+    """A Namespace that takes only pods that this level of the Pod Security Standards allows."""
+    return namespace(name, {"pod-security.kubernetes.io/enforce": level})
 
 
 def secret(store: Store) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def perform(target: Target, script: Script, root: Path, out: Path, screen: Scree
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     site = target.prepare()
-    install.operator(site, root / CHART, screen)
+    install.operator(site, root / CHART, screen, agent=target.agent)
     install.namespace(site, {"train.py": (root / PROGRAM).read_text()}, screen)
     with _store(site, out, screen) as site:
         stage = Stage(site, target, screen, out, script)

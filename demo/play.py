@@ -20,7 +20,7 @@ BROKEN, UNBROKEN = "digits", "digits-unbroken"
 
 
 _WORDS = {
-    facts.DRAIN: "is drained",
+    facts.NOTICE: "gets notice from its cloud",
     facts.EVICT: "is cordoned, its worker evicted",
     facts.KILL: "is killed, without notice",
     facts.UNPLUG: "is killed, without notice and without a last packet",

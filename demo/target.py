@@ -67,6 +67,8 @@ class Target(Protocol):
 
     faults: tuple[str, str]
     """Kinds of the two losses, in order."""
+    agent: str
+    """The cloud whose notices are to be heard; empty: none will come."""
 
     def prepare(self) -> Site:
         """Have a cluster with healthy nodes, images and a store."""

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from lab import config, state
+from lab import config, metadata, state
 from lab.cluster import Lab
 from lab.config import Config, Timings
 from lab.errors import LabError
@@ -113,6 +113,20 @@ def _add_node(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         action.add_argument("node", metavar="NAME")
         if name == "start":
             action.add_argument("--wipe", action="store_true", help="with an empty disk, as a new machine")
+    _add_clouds(node)
+
+
+def _add_clouds(node: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    cloud = _command(node, "cloud", _cloud, "make it a machine of a cloud, whose metadata service is quiet")
+    notice = _command(
+        node, "notice", _notice, "its cloud tells it that it is taken, and takes it; ends when it is dead"
+    )
+    for action in (cloud, notice):
+        action.add_argument("node", metavar="NAME")
+        action.add_argument(
+            "--cloud", choices=metadata.PROVIDER_IDS, default="aws", help="default: %(default)s"
+        )
+    notice.add_argument("--window", type=float, default=120, help="seconds until then (default: %(default)s)")
 
 
 def _add_api(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -146,6 +160,21 @@ def _add_image(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     load.add_argument("archive", metavar="TAR", type=Path)
     remove = _command(image, "remove", lambda lab, o: lab.remove_image(o.reference), "give it to no new node")
     remove.add_argument("reference", metavar="REF")
+
+
+def _cloud(lab: Lab, options: argparse.Namespace) -> None:
+    lab.node_cloud(options.node, options.cloud)
+
+
+def _notice(lab: Lab, options: argparse.Namespace) -> None:
+    notice = lab.notice(options.node, options.cloud, options.window)
+    print(f"node {options.node} is told that it has {options.window:g} s", flush=True)
+    try:
+        notice.wait()
+    except KeyboardInterrupt:
+        notice.withdraw()
+        raise
+    print(f"node {options.node} is dead: `python -m lab node back {options.node}` replaces it")
 
 
 def _list() -> None:

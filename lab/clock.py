@@ -14,6 +14,11 @@ def now() -> float:
     return time.monotonic()
 
 
+def wall() -> float:
+    """Unix seconds."""
+    return time.time()
+
+
 def poll(probe: Callable[[], T | None], *, seconds: float, every: float = 0.1) -> T | None:
     """Ask `probe` until it answers something true; None when `seconds` have passed."""
     deadline = now() + seconds

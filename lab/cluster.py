@@ -20,6 +20,7 @@ from lab import (
     inside,
     kernel,
     kwok,
+    metadata,
     network,
     node,
     packages,
@@ -35,6 +36,7 @@ from lab.errors import LabError
 from lab.gateway import Gateway
 from lab.kwok import FakeNode
 from lab.node_files import Machine
+from lab.notices import Notice
 from lab.pod_processes import PodProcess
 from lab.proxy import Proxy
 
@@ -212,10 +214,29 @@ class Lab:
         """
         with self.state.locked():
             machine = self._machine(name)
-            node.kill(machine)
-            kwok.remove(self.api, name)
-            node.wipe(machine)
+            fleet.scrap(self.api, machine)
             fleet.start(self.api, self._config(), [machine])
+
+    def node_cloud(self, name: str, cloud: str) -> None:
+        """Make it a machine of that cloud (aws, gcp, azure, alibaba): its Node's providerID, and metadata.
+
+        The cloud has nothing to tell it. `node_back` makes it a machine of no cloud again, and so does `up`.
+        """
+        with self.state.locked():
+            machine = self._machine(name)
+            metadata.adopt(self.api, machine, cloud)
+            metadata.say(machine, cloud)
+
+    def notice(self, name: str, cloud: str, window: float) -> Notice:
+        """That cloud's metadata service tells the machine that it is taken in so many seconds, and so it is.
+
+        The notice is visible within two seconds, and can be withdrawn. A process that ends before the window
+        is over leaves the machine alive.
+        """
+        with self.state.locked():
+            machine = self._machine(name)
+            metadata.adopt(self.api, machine, cloud)
+            return Notice(machine, cloud, window)
 
     def node_partition(self, name: str) -> None:
         """Cut the machine off from the network; it goes on running."""

@@ -36,9 +36,9 @@ def run(machine: Machine, *words: shell.Word, timeout: float | None = None) -> s
     return shell.run(*_enter(machine), *words, timeout=timeout)
 
 
-def spawn(machine: Machine, *words: shell.Word, log: Path) -> Guest:
+def spawn(machine: Machine, *words: shell.Word, log: Path, pid_file: Path | None = None) -> Guest:
     """Start a program; its output goes to `log`."""
-    guest = Guest(machine.state.pids / f"guest-{machine.spec.name}-{os.urandom(4).hex()}")
+    guest = Guest(pid_file or machine.state.pids / f"guest-{machine.spec.name}-{os.urandom(4).hex()}")
     process.spawn([*_enter(machine), *words], log=log, pid_file=guest.pid_file)
     return guest
 

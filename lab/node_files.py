@@ -65,6 +65,11 @@ class Machine:
         """Of the process whose only child is the machine's PID 1."""
         return self.state.pids / f"node-{self.spec.name}"
 
+    @property
+    def metadata_file(self) -> Path:
+        """Of the process that serves a cloud's metadata in it; there is none while it is of no cloud."""
+        return self.disk / "metadata.pid"
+
 
 def containerd(disk: Path) -> str:
     """The container runtime's settings."""

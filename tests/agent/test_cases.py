@@ -5,9 +5,9 @@ import socket
 
 import pytest
 
-from lab import clock
+from lab import clock, fakes
 from spottrain.api import duration
-from tests.agent import fakes, mock, plane
+from tests.agent import mock, plane
 from tests.agent.conftest import Agent, StartAgent, soon
 
 

@@ -6,10 +6,10 @@ from typing import Protocol
 
 import pytest
 
-from lab import clock
+from lab import clock, fakes
 from spottrain.agent import providers
 from spottrain.api import duration, names
-from tests.agent import fakes, mock, plane
+from tests.agent import mock, plane
 from tests.agent.conftest import StartAgent, soon
 
 

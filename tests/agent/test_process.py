@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lab import clock
-from tests.agent import fakes, plane
+from lab import clock, fakes
+from tests.agent import plane
 from tests.agent.conftest import soon
 
 ROOT = Path(__file__).parents[2]

@@ -11,14 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from lab import clock, kwok
+from lab import clock, fakes, kwok
 from lab.api import Api
 from lab.cluster import Lab
 from manifests import render
 from spottrain.agent import clock as clocks
 from spottrain.agent import cluster, hints, marks, own_node, settings
 from spottrain.api import duration
-from tests.agent import fakes
 from tests.agent.conftest import Agent, soon
 from tests.cluster import play
 from tests.cluster.conftest import Operator

@@ -105,6 +105,59 @@ def test_pods_of_a_machine_reach_the_metadata_server_that_a_test_runs_in_it(
         guest.stop()
 
 
+PATHS = {
+    "aws": ("/latest/meta-data/spot/instance-action", "PUT", "/latest/api/token"),
+    "azure": ("/metadata/scheduledevents?api-version=2020-07-01", "GET", "/metadata/instance/compute/name"),
+}
+ASK = """
+import sys, urllib.request as r
+path, method, key = sys.argv[1:]
+headers = {"Metadata": "true", "X-aws-ec2-metadata-token-ttl-seconds": "60"}
+def ask(path, method, headers):
+    with r.urlopen(r.Request("http://169.254.169.254" + path, method=method, headers=headers)) as answer:
+        return answer.read().decode()
+token = ask(key, method, headers)
+print(ask(path, "GET", {"Metadata": "true", "X-aws-ec2-metadata-token": token}))
+"""
+
+
+@pytest.mark.parametrize("cloud", PATHS)
+def test_a_cloud_tells_a_machine_that_it_is_taken_and_takes_it(lab: Lab, victim: str, cloud: str) -> None:
+    """Its Node is that cloud's; withdrawn, it lives; the machine that comes back is of no cloud."""
+    lab.node_cloud(victim, cloud)
+    assert str(node_object(lab, victim)["spec"]["providerID"]).startswith(f"{cloud}:")
+
+    def told() -> str:
+        said = ("python3", "-c", ASK, *PATHS[cloud])
+        found = lab.node_exec(victim, *said) if _succeeds(lab, victim, *said) else ""
+        return found if "erminate" in found or "Preempt" in found else ""
+
+    assert not told()
+    taken_back = lab.notice(victim, cloud, 60)
+    clock.wait_for("the notice", told, seconds=5)
+    taken_back.withdraw()
+    assert not told()
+
+    notice = lab.notice(victim, cloud, 5)
+    clock.wait_for("the notice", told, seconds=5)
+    assert lab.node_alive(victim)
+    notice.wait()
+    assert clock.wall() >= notice.deadline
+    assert not lab.node_alive(victim)
+    lab.node_back(victim)
+    assert "providerID" not in node_object(lab, victim)["spec"]
+    assert not told()
+
+
+def test_a_machine_of_one_cloud_is_refused_by_another(lab: Lab, victim: str) -> None:
+    """And `up` makes it one of none."""
+    lab.node_cloud(victim, "gcp")
+    with pytest.raises(LabError, match=f"`python -m lab node back {victim}` replaces it"):
+        lab.notice(victim, "aws", 60)
+    assert f"brought back: {victim}" in lab.up()
+    assert "providerID" not in node_object(lab, victim)["spec"]
+
+
 def _succeeds(lab: Lab, name: str, *words: str) -> bool:
     try:
         lab.node_exec(name, *words)

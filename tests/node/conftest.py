@@ -102,7 +102,11 @@ class Site:
         self.add_keys("store")
         if BUCKET not in [one["Name"] for one in self.store.list_buckets()["Buckets"]]:
             self.store.create_bucket(Bucket=BUCKET)
-        self._release.install(IMAGE)
+        self.install()
+
+    def install(self, *options: str) -> None:
+        """Its operator, with further options of helm."""
+        self._release.install(IMAGE, *options)
 
     def clear(self) -> None:
         self._release.uninstall()

@@ -65,14 +65,14 @@ def run(
 
 
 def as_it_should_be() -> Run:
-    """Drained at step 70 with all saved, killed at step 135 with 108 saved, and complete."""
-    drained, killed = START + 7, START + 40
+    """Told at step 70 with all saved, killed at step 135 with 108 saved, and complete."""
+    told, killed = START + 7, START + 40
     return run(
         attempt(1, range(71), began=START, saves=(41, 70), cause="Initial"),
         attempt(2, range(71, 136), began=START + 30, saves=(108,)),
         attempt(3, range(109, 300), began=START + 70, saves=(150, 192, 299), final="0.1445"),
         faults=(
-            fault("drain", 1, step=68, time=drained),
+            fault("notice", 1, step=68, time=told),
             fault("kill", 2, step=134, time=killed, node="spot-2", rank=2),
         ),
     )

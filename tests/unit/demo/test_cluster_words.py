@@ -119,12 +119,14 @@ def test_the_operators_pod_changes_with_its_images_content() -> None:
     }
 
 
-def test_workers_and_operator_go_only_to_nodes_with_the_wanted_labels() -> None:
+def test_workers_operator_and_agents_go_only_to_nodes_with_the_wanted_labels() -> None:
     workers = Workers("image", node_selector={"type": "real"})
     job = manifests.job("digits", workers, STORE, Pace(5.0, {}))
     site = Site(Programs({}), OperatorImage("operator:1"), workers, STORE)
     assert job["spec"]["template"]["spec"]["nodeSelector"] == {"type": "real"}
     assert install.values(site)["nodeSelector"] == {"type": "real"}
+    agent = {"enabled": True, "provider": "aws", "nodeSelector": {"type": "real"}}
+    assert install.values(site, "aws")["agent"] == agent
 
 
 def gang(*nodes: str) -> Attempt:

@@ -9,7 +9,7 @@ from tests.unit.demo import stories
 from tests.unit.demo.stories import START
 
 
-def test_what_was_saved_under_the_drain_is_not_lost() -> None:
+def test_what_was_saved_under_notice_is_not_lost() -> None:
     assert stories.as_it_should_be().losses()[0].lost_steps == 0
 
 
@@ -27,8 +27,8 @@ def test_an_attempt_of_one_step_has_no_speed() -> None:
 
 
 def test_seconds_count_from_the_fault_to_all_running_and_to_the_first_step() -> None:
-    drain, kill = stories.as_it_should_be().losses()
-    assert (drain.seconds_to_running, drain.seconds_to_first_step) == (13.0, 23.0)
+    notice, kill = stories.as_it_should_be().losses()
+    assert (notice.seconds_to_running, notice.seconds_to_first_step) == (13.0, 23.0)
     assert (kill.seconds_to_running, kill.seconds_to_first_step) == (20.0, 30.0)
 
 

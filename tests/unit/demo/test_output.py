@@ -15,10 +15,10 @@ attempt  started because  steps     rank 0            rank 1         rank 2
 2        Reclaimed        71..135   od-1 (on-demand)  spot-1 (spot)  spot-2 (spot)
 3        Reclaimed        109..299  od-1 (on-demand)  spot-1 (spot)  spot-2 (spot)
 
-loss   node    rank  at step  resumed at  steps lost  of an interval's  s to running  s to first step
------  ------  ----  -------  ----------  ----------  ----------------  ------------  ---------------
-drain  spot-1  1     70       71          0           50                13.0          23.0
-kill   spot-2  2     135      109         27          50                20.0          30.0
+loss    node    rank  at step  resumed at  steps lost  of an interval's  s to running  s to first step
+------  ------  ----  -------  ----------  ----------  ----------------  ------------  ---------------
+notice  spot-1  1     70       71          0           50                13.0          23.0
+kill    spot-2  2     135      109         27          50                20.0          30.0
 
 run              final loss
 ---------------  ----------
@@ -38,7 +38,7 @@ def test_the_table_of_a_run_that_broke_off_shows_what_is_unknown() -> None:
         stories.unbroken(),
     )
     assert "2                         never trained  -" in text
-    assert "drain  spot-1  1     70       ?           ?" in text
+    assert "notice  spot-1  1     70       ?           ?" in text
     assert text.endswith("NOT equal")
 
 

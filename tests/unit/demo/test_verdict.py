@@ -45,11 +45,11 @@ def test_runs_that_never_began_are_told_so() -> None:
     ]
 
 
-def test_a_step_lost_to_the_drain_is_one_too_many() -> None:
+def test_a_step_lost_to_the_notice_is_one_too_many() -> None:
     told = stories.as_it_should_be()
     first = stories.attempt(1, range(72), began=START, saves=(41, 70), cause="Initial")
     run = but(attempts=(first, *told.attempts[1:]))
-    assert shortcomings(run, UNBROKEN) == ["the drain of spot-1 cost 1 steps, none was allowed"]
+    assert shortcomings(run, UNBROKEN) == ["the notice of spot-1 cost 1 steps, none was allowed"]
 
 
 def test_a_kill_may_cost_one_interval_and_no_step_more() -> None:

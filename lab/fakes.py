@@ -1,9 +1,15 @@
-"""Metadata services as the clouds publish them, one small server each; any of them can be told to fail."""
+"""Metadata services as the clouds publish them, one small server each; any of them can be told to fail.
+
+`python -m lab.fakes CLOUD HOST PORT [SINCE DEADLINE]` serves one of them, which tells from SINCE on (Unix
+seconds) that the machine is taken at DEADLINE.
+"""
 
 import collections
 import datetime as dt
 import email.utils
 import json
+import socketserver
+import sys
 import threading
 import urllib.parse
 from collections.abc import Iterator, Mapping
@@ -26,7 +32,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Request:
-    """`headers` have lower-case names."""
+    """What was asked; `headers` have lower-case names."""
 
     method: str
     path: str
@@ -54,6 +60,7 @@ class Fake:
         self.url = ""
 
     def answer(self, request: Request) -> Reply:
+        """To a request: a fault that is due, or what the cloud would answer."""
         with self.changed:
             self.asked.append(request)
             if self.faults and self.watched in request.path:
@@ -61,6 +68,7 @@ class Fake:
         return self.respond(request)
 
     def respond(self, request: Request) -> Reply:
+        """What the cloud would answer."""
         raise NotImplementedError
 
     def quiet(self) -> None:
@@ -97,6 +105,7 @@ class Imds(Fake):
         self._expires: dict[str, float] = {}
 
     def respond(self, request: Request) -> Reply:
+        """See Fake."""
         if request.path == "/latest/api/token":
             return self._token(request)
         token = request.headers.get("x-aws-ec2-metadata-token", "")
@@ -126,9 +135,11 @@ class Imds(Fake):
         return Reply(200, name, {"X-aws-ec2-metadata-token-ttl-seconds": str(self._told)})
 
     def quiet(self) -> None:
+        """See Fake."""
         self.action = None
 
     def give_notice(self, deadline: dt.datetime) -> None:
+        """See Fake."""
         self.action = {"action": "terminate", "time": f"{deadline:%Y-%m-%dT%H:%M:%SZ}"}
 
 
@@ -143,6 +154,7 @@ class Google(Fake):
         self.cuts = 0
 
     def respond(self, request: Request) -> Reply:
+        """See Fake."""
         if request.headers.get("metadata-flavor") != "Google":
             return Reply(403)
         key = request.path.removeprefix("/computeMetadata/v1/instance/")
@@ -161,9 +173,11 @@ class Google(Fake):
             return Reply(404, headers=google) if value is None else Reply(200, value, google)
 
     def etag(self, key: str) -> str:
+        """Of a value: another one has another."""
         return f"{hash((key, self.values[key])) & 0xFFFFFFFF:016x}"
 
     def set(self, key: str, value: str | None) -> None:
+        """Change a value, and answer the requests that wait for that."""
         with self.changed:
             self.values[key] = value
             self.changed.notify_all()
@@ -175,9 +189,11 @@ class Google(Fake):
             self.changed.notify_all()
 
     def quiet(self) -> None:
+        """See Fake."""
         self.set("preempted", "FALSE")
 
     def give_notice(self, deadline: dt.datetime) -> None:  # noqa: ARG002 - this cloud names none
+        """See Fake."""
         self.set("preempted", "TRUE")
 
 
@@ -209,6 +225,7 @@ class Azure(Fake):
         self.awake.set()
 
     def respond(self, request: Request) -> Reply:
+        """See Fake."""
         if request.headers.get("metadata") != "true":
             return Reply(400, '{"error": "Bad request. Required metadata header not specified"}')
         if request.path == "/metadata/instance/compute/name":
@@ -219,13 +236,16 @@ class Azure(Fake):
         return Reply(200, json.dumps({"DocumentIncarnation": self.incarnation, "Events": self.events}))
 
     def set(self, *events: dict[str, Any]) -> None:
+        """These are the events, and no others."""
         self.incarnation += 1
         self.events = list(events)
 
     def quiet(self) -> None:
+        """See Fake."""
         self.set()
 
     def give_notice(self, deadline: dt.datetime) -> None:
+        """See Fake."""
         self.set(event("Preempt", deadline))
 
 
@@ -239,19 +259,34 @@ class Alibaba(Fake):
         self.time = ""
 
     def respond(self, request: Request) -> Reply:
+        """See Fake."""
         if request.path == "/latest/meta-data/instance/spot/termination-time" and self.time:
             return Reply(200, self.time)
         return Reply(200, "i-bp1") if request.path == "/latest/meta-data/instance-id" else Reply(404)
 
     def quiet(self) -> None:
+        """See Fake."""
         self.time = ""
 
     def give_notice(self, deadline: dt.datetime) -> None:
+        """See Fake."""
         self.time = f"{deadline:%Y-%m-%dT%H:%M:%SZ}"
 
 
+FAKES: Mapping[str, type[Fake]] = {one.provider: one for one in (Imds, Google, Azure, Alibaba)}
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def server_bind(self) -> None:
+        """Without looking the host's name up, which takes seconds where no name server answers."""
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
+
+
 @contextmanager
-def running(fake: Fake) -> Iterator[None]:
+def running(fake: Fake, host: str = "127.0.0.1", port: int = 0) -> Iterator[None]:
     """Serve it while the block lasts; its `url` is set."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -278,9 +313,8 @@ def running(fake: Fake) -> Iterator[None]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    fake.url = f"http://127.0.0.1:{server.server_port}"
+    server = _Server((host, port), Handler)
+    fake.url = f"http://{host}:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
@@ -292,3 +326,17 @@ def running(fake: Fake) -> Iterator[None]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def main(cloud: str, host: str, port: str, since: str = "", deadline: str = "") -> None:
+    """Serve until the process is ended."""
+    fake, never = FAKES[cloud](), threading.Event()
+    with running(fake, host, int(port)):
+        if since:
+            never.wait(float(since) - clock.wall())
+            fake.give_notice(dt.datetime.fromtimestamp(float(deadline), dt.UTC))
+        never.wait()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
