@@ -74,7 +74,9 @@ class Fleet:
         for name, record in self._records.items():
             if self.rule == PROBED:
                 fell = record.state is hazard.State.HELD and not up[name]
-                self._records[name] = record.after(now, held=up[name], lost=int(fell), of=int(fell))
+                self._records[name] = record.after(
+                    now, held=up[name], lost=int(fell), of=int(fell), tried=True
+                )
             elif self.rule == LEARNT:
                 lost = before[name] - after[name]
                 self._records[name] = record.after(now, held=after[name] > 0, lost=lost, of=before[name])
@@ -121,6 +123,19 @@ def saved(zones_: Sequence[zones.Zone], jobs: int = JOBS, seeds: int = SEEDS) ->
     return learnt, probed
 
 
+def fives(found: Sequence[zones.Zone]) -> list[Sequence[zones.Zone]]:
+    """Some of the ways to have five of these zones, drawn once for all.
+
+    Raises:
+        ValueError: there are fewer than five.
+
+    """
+    if len(found) < FEWEST:
+        raise ValueError(f"{len(found)} zones: at least {FEWEST} are compared")
+    every = list(itertools.combinations(found, FEWEST))
+    return _draw(1).sample(every, min(len(every), MOST_FIVES))
+
+
 def figures(traces: Path) -> dict[str, float]:
     """For all zones together, for some that any five of them give, and for one job alone.
 
@@ -129,11 +144,7 @@ def figures(traces: Path) -> dict[str, float]:
 
     """
     found = zones.load(traces)
-    if len(found) < FEWEST:
-        raise ValueError(f"{len(found)} zones in {traces}: at least {FEWEST} are compared")
-    fives = list(itertools.combinations(found, FEWEST))
-    some = _draw(1).sample(fives, min(len(fives), MOST_FIVES))
-    of_fives = [saved(five, seeds=2) for five in some]
+    of_fives = [saved(five, seeds=2) for five in fives(found)]
     every, alone = saved(found), saved(found, 1, SEEDS_ALONE)
     return {
         "preemptions_saved": every[0],

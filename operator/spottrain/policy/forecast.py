@@ -9,7 +9,7 @@ reclaim was announced early enough, and starts again. Everything is in hours.
 import dataclasses
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from spottrain.policy import hazard, pools
@@ -72,7 +72,8 @@ class Steady:
     def future(self, draw: random.Random) -> "Weather":
         """Losses at that rate, with capacity at once after each."""
         bands = len(hazard.ENDS)
-        return Weather(((self.rate,) * bands, (math.inf,) * bands), draw, up=True, age=0.0)
+        exits, returns = (self.rate,) * bands, (math.inf,) * bands
+        return Weather(_changes(exits, returns, draw), exits, up=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,45 +86,56 @@ class Learnt:
 
     def future(self, draw: random.Random) -> "Weather":
         """With rates as they may be, and from what was last seen of it."""
-        exits, returns = self.record.drawn(draw)
+        exits = self.record.exits.drawn(hazard.EXITS, draw)
         exits = hazard.scaled(exits, self.record.together(self.workers))
-        record, away = self.record, self.record.state is hazard.State.AWAY
-        then, age = (record.since, 0.0) if away else (record.seen, record.seen - record.since)
-        ago = min(max(0.0, self.now - then), LONGEST_LOOK_BACK)
-        weather = Weather((exits, returns), draw, up=not away, age=age, begin=-ago)
+        returns = self.record.returns.drawn(hazard.RETURNS, draw)
+        up = self.record.state is not hazard.State.AWAY
+        age = self.record.seen - self.record.since
+        begin = -min(max(0.0, self.now - self.record.seen), LONGEST_LOOK_BACK)
+        changes = _changes(exits, returns, draw, up=up, age=age, begin=begin)
+        weather = Weather(changes, exits, up=up, since=begin - age)
         weather.pass_to(0.0)
         return weather
 
 
+def _changes(  # noqa: PLR0913 - a start has these parts
+    exits: hazard.Rates,
+    returns: hazard.Rates,
+    draw: random.Random,
+    *,
+    up: bool = True,
+    age: float = 0.0,
+    begin: float = 0.0,
+) -> Iterator[float]:
+    """Moments at which capacity goes and comes by chance, for ever."""
+    moment = begin
+    while True:
+        rates = exits if up else returns
+        moment += hazard.age_at(rates, age, draw.expovariate(1.0)) - age
+        yield moment
+        up, age = not up, 0.0
+
+
 class Weather:
-    """A pool's capacity as it comes and goes in one future."""
+    """A pool's capacity as it comes and goes in one future, changing at these moments.
+
+    `exits` is what the job goes by when it chooses among pools.
+    """
 
     def __init__(
-        self,
-        rates: tuple[hazard.Rates, hazard.Rates],
-        draw: random.Random,
-        *,
-        up: bool,
-        age: float,
-        begin: float = 0.0,
+        self, changes: Iterator[float], exits: hazard.Rates, *, up: bool, since: float = 0.0
     ) -> None:
-        self._exits, self._returns = rates
-        self._draw = draw
+        self._changes, self._exits = changes, exits
         self.up = up
-        self._since = begin - age
-        self.until = begin + self._lasts(age)
+        self._since = since
+        self.until = next(changes)
         """When it changes next."""
-
-    def _lasts(self, age: float) -> float:
-        rates = self._exits if self.up else self._returns
-        return hazard.age_at(rates, age, self._draw.expovariate(1.0)) - age
 
     def pass_to(self, moment: float) -> None:
         """Let it change until then."""
         while self.until <= moment:
             self.up = not self.up
-            self._since = self.until
-            self.until += self._lasts(0.0)
+            self._since, self.until = self.until, next(self._changes)
 
     def outlook(self, moment: float) -> float:
         """Losses to be expected in the next hours of a job that begins there now."""

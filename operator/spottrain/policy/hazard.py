@@ -21,15 +21,19 @@ from collections.abc import Iterator, Sequence
 ENDS = (0.5, 1.0, 2.0, 4.0, 8.0, math.inf)
 """Ages are told apart in bands that end here, in hours."""
 EXITS = (1.5, 0.7, 0.4, 0.21, 0.14, 0.07)
-RETURNS = (2.1, 1.0, 0.5, 0.3, 0.2, 0.1)
+RETURNS = (2.1, 0.8, 0.6, 0.25, 0.15, 0.06)
 
 HALF_LIFE = 14 * 24.0
 LEVEL_PRIOR = 1.0
 """How many events the prior's level weighs: a pool is an average one until it has shown otherwise."""
-BAND_PRIOR = 4.0
-"""How many hours of each band the prior's shape weighs, once scaled to the pool's level."""
+BAND_PRIOR = 1.0
+"""How many events of each band the prior's shape weighs, once scaled to the pool's level."""
+DRAWN_PRIOR = 2.0
+"""How many it weighs in a drawn level: with fewer, outages without an end would be likely."""
 WIPED_OUT = 0.5
 """A loss of this share of a pool's workers is taken for its end: the pool has no capacity."""
+LONGEST_GAP = 0.25
+"""Hours between two looks in which a pool is taken to have been held all the time."""
 SHORTEST_REST, LONGEST_REST = 1 / 6, 4.0
 """Hours that a pool is left alone for after such an end, at least and at most, whatever is learnt."""
 
@@ -92,21 +96,26 @@ class Curve:
 
     def level(self, prior: Rates) -> float:
         """How the pool compares with the prior's: events over those to be expected at the same ages."""
-        count, due = self.evidence(prior)
-        return count / due
+        return (sum(self.events) + LEVEL_PRIOR) / (self._due(prior) + LEVEL_PRIOR)
 
-    def evidence(self, prior: Rates) -> tuple[float, float]:
-        """Shape and rate of the Gamma distribution that the level has, given what was seen."""
-        due = sum(rate * hours for rate, hours in zip(prior, self.hours, strict=True))
-        return sum(self.events) + LEVEL_PRIOR, due + LEVEL_PRIOR
+    def drawn_level(self, prior: Rates, draw: random.Random) -> float:
+        """The same as it may be, given how little is known: from a Gamma distribution."""
+        return draw.gammavariate(sum(self.events) + DRAWN_PRIOR, 1 / (self._due(prior) + DRAWN_PRIOR))
+
+    def _due(self, prior: Rates) -> float:
+        return sum(rate * hours for rate, hours in zip(prior, self.hours, strict=True))
 
     def rates(self, prior: Rates, level: float | None = None) -> Rates:
         """Events per hour in each band: the prior's shape at this level, and what was seen of each band."""
         level = self.level(prior) if level is None else level
         bands = zip(self.events, self.hours, prior, strict=True)
         return tuple(
-            (events + BAND_PRIOR * level * rate) / (hours + BAND_PRIOR) for events, hours, rate in bands
+            (events + BAND_PRIOR) / (hours + BAND_PRIOR / (level * rate)) for events, hours, rate in bands
         )
+
+    def drawn(self, prior: Rates, draw: random.Random) -> Rates:
+        """Rates as they may be."""
+        return self.rates(prior, self.drawn_level(prior, draw))
 
 
 class State(enum.StrEnum):
@@ -135,30 +144,36 @@ class Record:
     moments: float = 0.0
     machines: float = 0.0
 
-    def after(self, now: float, *, held: bool, lost: int = 0, of: int = 0) -> "Record":
+    def after(self, now: float, *, held: bool, lost: int = 0, of: int = 0, tried: bool = False) -> "Record":
         """As known `now`: whether workers hold machines there, and how many `of` how many were taken.
 
-        What a pool that is AWAY left to some doesn't count as held: only what it gave since does.
+        What a pool that is AWAY left to some doesn't count as held: only what it gave since does. `tried`:
+        somebody waited there for a machine all the time, and got none.
         """
-        if self.state is not State.HELD and not held and not lost:
+        if (
+            self.state is not State.HELD
+            and not held
+            and not lost
+            and not (tried and self.state is State.AWAY)
+        ):
             return self
         share = lost / of if of else 0.0
-        fresh = self._faded(now)
-        ages = (self.seen - self.since, now - self.since) if self.state is State.HELD else (0.0, 0.0)
-        returns = fresh.returns
-        if self.state is State.AWAY and held:
-            # It came back at some time since it went; nobody looked. On average that was half-way.
-            returns = returns.after(0.0, (now - self.since) / 2, 1.0)
+        fresh, ages = self._faded(now), (self.seen - self.since, now - self.since)
         state, since = self._standing(now, held=held, share=share)
         return Record(
-            exits=fresh.exits.after(*ages, share),
-            returns=returns,
+            exits=fresh.exits.after(*ages if self.state is State.HELD else (0.0, 0.0), share),
+            returns=fresh.returns.after(*ages, float(held)) if self.state is State.AWAY else fresh.returns,
             state=state,
             since=since,
             seen=now,
             moments=fresh.moments + (1 if lost else 0),
             machines=fresh.machines + lost,
         )
+
+    def resumed(self, now: float) -> "Record":
+        """As one takes it up who has not looked since: after a longer gap nobody knows if it was held."""
+        gap = self.state is State.HELD and now - self.seen > LONGEST_GAP
+        return dataclasses.replace(self, state=State.LEFT) if gap else self
 
     def _standing(self, now: float, *, held: bool, share: float) -> tuple[State, float]:
         """The state, and since when."""
@@ -198,7 +213,7 @@ class Record:
         if self.state is not State.HELD:
             return hours * draw.gammavariate(sum(self.exits.events) + 1, 1 / (sum(self.exits.hours) + 4))
         age = self.age(now)
-        return expected(_drawn(self.exits, EXITS, draw), age, age + hours)
+        return expected(self.exits.drawn(EXITS, draw), age, age + hours)
 
     @property
     def rest(self) -> float:
@@ -221,12 +236,3 @@ class Record:
         share = max(sum(self.exits.events) / self.moments, 1 / workers)
         size = max(self.machines / self.moments, 1.0)
         return min(float(workers), max(1 / share, workers / size))
-
-    def drawn(self, draw: random.Random) -> tuple[Rates, Rates]:
-        """Rates of exits and returns as they may be: for a forecast's spread."""
-        return _drawn(self.exits, EXITS, draw), _drawn(self.returns, RETURNS, draw)
-
-
-def _drawn(curve: Curve, prior: Rates, draw: random.Random) -> Rates:
-    count, due = curve.evidence(prior)
-    return curve.rates(prior, draw.gammavariate(count, 1 / due))

@@ -11,6 +11,7 @@ import datetime as dt
 from spottrain.api import clouds, conditions, names, spec, status
 from spottrain.plan import actions, decide
 from spottrain.plan import snapshot as snap
+from spottrain.policy import hazard
 
 EPOCH = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 MOST_PASSES = 50
@@ -57,6 +58,7 @@ class Cluster:
         self.wake: float | None = None
         self.progress: snap.Progress | None = None
         self.losses: tuple[snap.Loss, ...] = ()
+        self.known: dict[snap.Pool, hazard.Record] = {}
         self.words_wait = False
         """What decides nothing is not written into the status."""
         self.deleted = False
@@ -97,6 +99,7 @@ class Cluster:
             refusal=self.refusal,
             tried=self.tried,
             losses=self.losses,
+            known=self.known,
             progress=self.progress,
         )
 

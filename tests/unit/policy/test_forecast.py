@@ -1,6 +1,7 @@
 """Jobs played many times, against the exact goodput and against certain futures. Hours."""
 
 import dataclasses
+import math
 import random
 
 import pytest
@@ -15,18 +16,9 @@ def certain(
 ) -> forecast.Run:
     """The job in the one future in which spot comes and goes at these moments; it is there at first."""
 
-    class Written(forecast.Weather):
-        def __init__(self) -> None:
-            self._to_come = list(changes)
-            super().__init__(((1.0,) * 6, (1.0,) * 6), random.Random(1), up=True, age=0.0)
-
-        def _lasts(self, age: float) -> float:  # noqa: ARG002
-            now = getattr(self, "until", 0.0)
-            return self._to_come.pop(0) - now if self._to_come else 1e9
-
     class There:
         def future(self, draw: random.Random) -> forecast.Weather:  # noqa: ARG002
-            return Written()
+            return forecast.Weather(iter([*changes, math.inf]), hazard.EXITS, up=True)
 
     return forecast.forecast(job, [There()], fallback=fallback, runs=1).runs[0]
 

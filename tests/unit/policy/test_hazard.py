@@ -141,7 +141,7 @@ def test_a_rate_of_nothing_never_comes_to_anything():
 
 def test_drawn_rates_lie_around_the_learnt_ones_and_nearer_the_more_is_known():
     def apart(record: hazard.Record) -> float:
-        levels = [record.drawn(random.Random(seed))[0][0] for seed in range(200)]
+        levels = [record.exits.drawn(hazard.EXITS, random.Random(seed))[0] for seed in range(200)]
         mean = sum(levels) / len(levels)
         assert mean == pytest.approx(record.exits.rates(hazard.EXITS)[0], rel=0.2)
         return math.sqrt(sum((one - mean) ** 2 for one in levels) / len(levels)) / mean
