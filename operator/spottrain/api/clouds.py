@@ -71,6 +71,13 @@ MARKS_ALL_SPOT = frozenset({"gcp", "azure"})
 WINDOWS = {"aws": 120.0, "azure": 30.0, "gcp": 15.0}
 """Seconds of notice a pod gets. GKE gives ordinary pods 15 of its 30 s; pools may be set to more."""
 DEFAULT_WINDOW = 30.0
+LEAST_MARGIN = 2.0
+MARGIN_SHARE = 0.05
+
+
+def usable(window: float) -> float:
+    """Seconds of a window that a grace may take: a margin is left at its end."""
+    return max(0.0, window - max(LEAST_MARGIN, MARGIN_SHARE * window))
 
 
 def provider(provider_id: str) -> str:

@@ -4,6 +4,7 @@ Exit code 0: as asked; 1: it could not be done, or what was checked is damaged o
 """
 
 import argparse
+import datetime as dt
 import json
 import os
 import re
@@ -19,7 +20,8 @@ from spottrain.api import duration
 from spottrain.batch import reading
 from spottrain.checkpoint import location
 from spottrain.checkpoint.store import Store
-from spottrain.cli import batches, checkpoints, drill, kubectl, lives, overview, verify_resume, words
+from spottrain.cli import batches, checkpoints, drill, kubectl, lives, overview, planning, verify_resume, words
+from spottrain.policy import estimate
 from spottrain.train.clock import SystemClock
 
 _EPILOG = """A checkpoint is named by `latest`, by its step, or by the beginning of its NAME in `ls`.
@@ -48,10 +50,11 @@ def run(arguments: Sequence[str], env: Mapping[str, str]) -> int:
 
 def _parser(env: Mapping[str, str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="spottrain", description="Checkpoints, results and nodes of spot jobs, by hand."
+        prog="spottrain", description="Spot jobs by hand: forecasts, checkpoints, results, nodes."
     )
     topics = parser.add_subparsers(required=True, metavar="TOPIC")
     _verify_resume_arguments(topics)
+    planning.add_arguments(topics).set_defaults(act=_plan)
     topic = topics.add_parser("checkpoints", help="what lies below a checkpoint URI")
     acts = topic.add_subparsers(required=True, metavar="COMMAND")
 
@@ -102,6 +105,13 @@ def _batch_arguments(topics: Any, env: Mapping[str, str]) -> None:
     one.set_defaults(act=_batch_cat)
     _place_arguments(one, env)
     one.add_argument("batch", metavar="BATCH", nargs="?", default="", help="beginning of its name in `ls`")
+
+
+def _plan(given: argparse.Namespace) -> int:
+    now = dt.datetime.now(dt.UTC).timestamp() / 3600
+    answer = estimate.estimate(planning.ask(given, now))
+    _say(given, planning.table(answer), planning.plain(answer))
+    return 0
 
 
 def _batch_ls(given: argparse.Namespace) -> int:

@@ -13,7 +13,18 @@ from typing import Any
 from spottrain.api import names
 from spottrain.controller import handlers, probes, reconciler
 from spottrain.controller import settings as setting
-from spottrain.kube import apply, election, errors, leases, observe, reflector, tails, views, windows
+from spottrain.kube import (
+    apply,
+    election,
+    errors,
+    hazards,
+    leases,
+    observe,
+    reflector,
+    tails,
+    views,
+    windows,
+)
 from spottrain.kube import client as clients
 from spottrain.kube import clock as clocks
 from spottrain.metrics import registry
@@ -71,6 +82,11 @@ class Operator:
         sinks = apply.Sinks(pod=self._learn_pod, job=self._learn_job)
         applier = apply.Applier(client, world, sinks)
         self.work = reconciler.Reconciler(reconciler.Jobs(), world, applier, settings.decisions, self.metrics)
+
+        self.hazards = hazards.Hazards(
+            self._pods, self._nodes, self.work.losses, settings.decisions.node_loss
+        )
+        self.work.known = self.hazards.known
 
     def _reflect(
         self,
@@ -187,9 +203,25 @@ class Operator:
             self._windows.begin()
             parts.create_task(self.work.run(self.synced()), name="workers")
             parts.create_task(self.sweep(), name="sweep")
+            parts.create_task(self._learn(), name="hazards")
             parts.create_task(self.leases.run(), name="leases")
             parts.create_task(self.work.progress.run(), name="progress")
             parts.create_task(handlers.run(self.work, self.settings.namespaces), name="kopf")
+
+    async def _learn(self) -> None:
+        await self.synced()
+        keeper = None
+        if self.settings.pools_map:
+            keeper = hazards.Keeper(self._client, clients.own_namespace(), self.settings.pools_map)
+        await hazards.run(self.hazards, keeper, self._show_pools)
+
+    def _show_pools(self, known: hazards.Records, now: float) -> None:
+        self.metrics.pools(
+            {
+                (str(pool.capacity), pool.zone, pool.instance_type): (record.hazard, record.resting(now))
+                for pool, record in known.items()
+            }
+        )
 
 
 async def _wait(stop: asyncio.Event) -> None:

@@ -14,6 +14,7 @@ from spottrain.metrics import registry
 from spottrain.plan import actions, decide, storms
 from spottrain.plan import progress as asking
 from spottrain.plan import snapshot as snap
+from spottrain.policy import hazard
 
 Object = dict[str, Any]
 WORKERS = 4
@@ -102,7 +103,9 @@ class Reconciler:
         self._refusals: dict[reflector.Key, tuple[str, snap.Refusal]] = {}
         """With the UID of the job that was refused: a namesake's may be accepted."""
         self._tried: recent.Recent[str] = recent.Recent(TRIED_KEPT)
-        self._losses = losses.Losses()
+        self.losses = losses.Losses()
+        self.known: cabc.Mapping[snap.Pool, hazard.Record] = {}
+        """What has been learnt of pools; kept up to date by whoever learns it."""
         self.progress = progress.Progress(self.queue.add, settings.progress)
 
     async def run(self, ready: cabc.Awaitable[None]) -> None:
@@ -145,14 +148,15 @@ class Reconciler:
             settings=self._settings,
             refusal=self._refusal(key, raw["metadata"]["uid"]),
             tried=self._tried.get(raw["metadata"]["uid"]) or "",
-            losses=self._losses.since(now - storms.REST),
+            losses=self.losses.since(now - storms.LONGEST_REST),
+            known=dict(self.known),
             progress=self.progress.get(key),
         )
         await self._world.look_for_absent_nodes(key)
         snapshot = self._world.snapshot(raw, moment)
         plan = decide.decide(snapshot)
         for reclaim in (plan.status.last_reclaim, *plan.reclaims):
-            self._losses.note(reclaim)
+            self.losses.note(reclaim)
         self.progress.follow(key, _whom_to_ask(snapshot))
         # Of an index that a newer status calls finished no pod may be made.
         sure = snapshot.independent and plan.makes_pods

@@ -12,13 +12,17 @@ from spottrain.plan import snapshot as snap
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Parsed settings. No `namespaces` means all of them; no `lease` means there is one operator only."""
+    """Parsed settings. No `namespaces` means all of them; no `lease` means there is one operator only.
+
+    `pools_map` is the ConfigMap that keeps what is learnt of pools; none: it is learnt anew.
+    """
 
     namespaces: tuple[str, ...]
     lease: str
     identity: str
     http_port: int
     log_level: str
+    pools_map: str
     decisions: snap.Settings
 
 
@@ -35,6 +39,9 @@ def parse(arguments: cabc.Sequence[str], environment: cabc.Mapping[str, str]) ->
 
     flag("namespaces", "", "comma-separated namespaces to watch; none means all")
     flag("lease", "", "name of the Lease by which one of several operators leads; none means there is one")
+    flag(
+        "pools-map", "", "name of the ConfigMap that keeps what is learnt of pools; none means it is not kept"
+    )
     flag("node-loss-seconds", "5", "how long a node may be NotReady before its workers are given up")
     flag("settlement-seconds", "75", "how long a lost node may still explain a worker's failure")
     flag("progress-seconds", "30", "how often a job's progress goes into its status; 0: never")
@@ -57,6 +64,7 @@ def parse(arguments: cabc.Sequence[str], environment: cabc.Mapping[str, str]) ->
             identity=environment.get("POD_NAME") or f"{socket.gethostname()}-{secrets.token_hex(4)}",
             http_port=int(given.http_port),
             log_level=given.log_level.upper(),
+            pools_map=given.pools_map,
             decisions=snap.Settings(
                 node_loss=_seconds(given.node_loss_seconds),
                 settlement=_seconds(given.settlement_seconds),

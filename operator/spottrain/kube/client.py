@@ -54,6 +54,7 @@ PODS = Resource("/api/v1", "pods")
 NODES = Resource("/api/v1", "nodes")
 SERVICES = Resource("/api/v1", "services")
 EVENTS = Resource("/api/v1", "events")
+CONFIG_MAPS = Resource("/api/v1", "configmaps")
 JOBS = Resource("/apis/batch/v1", "jobs")
 SPOT_TRAINING_JOBS = Resource("/apis/spottrain.dev/v1alpha1", "spottrainingjobs")
 

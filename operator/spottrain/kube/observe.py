@@ -10,6 +10,7 @@ from spottrain.api import names, spec, status
 from spottrain.kube import client as clients
 from spottrain.kube import errors, leases, recent, reflector, tails, views, windows
 from spottrain.plan import snapshot as snap
+from spottrain.policy import hazard
 from spottrain.render import job as render_job
 
 Object = dict[str, Any]
@@ -115,6 +116,12 @@ class Pods:
         """Names of the nodes that carry a worker that has not ended."""
         return self._at_work.keys()
 
+    @property
+    def find_no_place(self) -> bool:
+        """Some worker that may run on spot finds room nowhere."""
+        everyone = (one.pod for pods in self._present.values() for one in pods.values())
+        return any(one.unschedulable and not one.floor and not one.ended for one in everyone)
+
     def jobs_on(self, node: str) -> list[reflector.Key]:
         """The jobs that have a worker on that node."""
         return [
@@ -169,6 +176,7 @@ class Moment:
     refusal: snap.Refusal | None
     tried: str = ""
     losses: tuple[snap.Loss, ...] = ()
+    known: cabc.Mapping[snap.Pool, hazard.Record] = dataclasses.field(default_factory=dict)
     progress: snap.Progress | None = None
 
 
@@ -259,6 +267,7 @@ class World:
             tried=moment.tried,
             losses=moment.losses,
             windows=self.windows.recent,
+            known=moment.known,
             progress=moment.progress,
             deleting="deletionTimestamp" in metadata,
         )

@@ -73,6 +73,9 @@ class Metrics:
             "Requests to the API server; code `none` got no answer",
             ("method", "resource", "code"),
         )
+        pool = ("capacity", "zone", "instance_type")
+        self._pool_hazard = self._gauge("pool_hazard", "Losses per machine-hour, as learnt of the pool", pool)
+        self._pool_resting = self._gauge("pool_resting", "1 while the pool is left alone after a loss", pool)
         self._queue = prometheus.Gauge(
             "spottrain_queue_length", "Jobs that wait for a pass", registry=self.registry
         )
@@ -102,6 +105,14 @@ class Metrics:
     def lasted(self, provider: str, seconds: float) -> None:
         """So long a machine lasted after its notice."""
         self._window.labels(provider).observe(seconds)
+
+    def pools(self, found: cabc.Mapping[tuple[str, str, str], tuple[float, bool]]) -> None:
+        """Hazard and rest of all pools that are known, by capacity, zone and instance type."""
+        self._pool_hazard.clear()
+        self._pool_resting.clear()
+        for labels, (hazard, resting) in found.items():
+            self._pool_hazard.labels(*labels).set(hazard)
+            self._pool_resting.labels(*labels).set(resting)
 
     def saw(self, change: Change) -> None:
         """Count what a pass has recorded; nothing is counted that wasn't written."""

@@ -62,7 +62,8 @@ class ReportJob:
 class Overlay:
     """What a pod gets on top of the live Job's template, known when it is made. `grace` is in seconds.
 
-    `avoid` are nodes that it must not run on, `resting` pools where it would rather not.
+    `avoid` are nodes that it must not run on, `resting` pools where it would rather not, `preferred` those
+    where it had best be, the best one first.
     """
 
     index: int
@@ -72,6 +73,7 @@ class Overlay:
     grace: int
     avoid: tuple[str, ...] = ()
     resting: tuple[snap.Pool, ...] = ()
+    preferred: tuple[snap.Pool, ...] = ()
     go: bool = False
 
 

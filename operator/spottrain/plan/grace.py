@@ -6,8 +6,7 @@ from spottrain.api import clouds, duration
 from spottrain.api import spec as specs
 from spottrain.plan import snapshot as snap
 
-LEAST_MARGIN = 2.0
-MARGIN_SHARE = 0.05
+LEAST_MARGIN = clouds.LEAST_MARGIN
 SIDECAR_LEAST = 2.0
 """Seconds that a kubelet gives a native sidecar after the grace is over (minimumGracePeriodInSeconds of its
 kuberuntime_container.go), so that a program which uses all of it leaves the sidecar these alone."""
@@ -39,7 +38,7 @@ def grace(snapshot: snap.Snapshot) -> Grace:
     """The grace for the next pods of the job."""
     spec = snapshot.valid_spec
     window = spec.spot.window if spec.spot.window is not None else cloud_window(snapshot)
-    limit = max(0, int(window - max(LEAST_MARGIN, MARGIN_SHARE * window) - beyond(snapshot)))
+    limit = max(0, int(clouds.usable(window) - beyond(snapshot)))
     wished = spec.spot.grace
     if wished is None:
         wished = spec.template["spec"].get("terminationGracePeriodSeconds")

@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 
 from spottrain.api import conditions, indexes, status
-from spottrain.plan import actions, faults, grace, loss, storms
+from spottrain.plan import actions, faults, grace, loss, preferences, storms
 from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
 
@@ -158,6 +158,7 @@ def _overlays(snapshot: snap.Snapshot, wanted: list[int]) -> list[actions.Overla
         grace=grace.grace(snapshot).seconds,
         avoid=tuple(sorted({*_shunned(snapshot), *_suspects(snapshot), *faults.avoided(snapshot)})),
         resting=storms.resting(snapshot),
+        preferred=preferences.preferred(snapshot, now.attempt_id),
         go=all(pod.ended for pod in snapshot.older),
     )
     return [dataclasses.replace(common, index=index, floor=index < floor) for index in wanted]

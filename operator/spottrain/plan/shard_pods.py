@@ -6,7 +6,7 @@ import hashlib
 
 from spottrain.api import indexes
 from spottrain.api import shards as kept
-from spottrain.plan import actions, faults, grace, pods, storms
+from spottrain.plan import actions, faults, grace, pods, preferences, storms
 from spottrain.plan import draft as drafts
 from spottrain.plan import shards as shard
 from spottrain.plan import snapshot as snap
@@ -103,7 +103,8 @@ def _overlays(draft: drafts.Draft, places: shard.Places, wanted: list[int]) -> l
             common,
             index=index,
             attempt=shards.attempt(index),
-            attempt_id=_draw_id(snapshot, index, shards.attempt(index)),
+            attempt_id=(drawn := _draw_id(snapshot, index, shards.attempt(index))),
+            preferred=preferences.preferred(snapshot, drawn),
             floor=number < for_floor,
             go=index not in lingering,
         )

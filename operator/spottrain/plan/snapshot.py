@@ -8,6 +8,7 @@ import functools
 from spottrain.api import clouds, notices
 from spottrain.api import spec as specs
 from spottrain.api import status as statuses
+from spottrain.policy import hazard
 
 MOST_LOST_TOGETHER = 2
 STRANDED_AFTER = dt.timedelta(seconds=60)
@@ -156,6 +157,11 @@ class Pool:
         """It can be told from others by the labels of its nodes."""
         return bool(self.zone or self.instance_type)
 
+    @property
+    def key(self) -> str:
+        """As the records of pools name it."""
+        return f"{self.capacity}/{self.zone}/{self.instance_type}"
+
     def __str__(self) -> str:
         """For people."""
         return " ".join(part for part in (self.capacity, self.instance_type, self.zone) if part)
@@ -208,6 +214,11 @@ class Node:
     """When that was. It is said anew every few minutes, which is no change to decide on."""
     noticed: dt.datetime | None = None
     hint: dt.datetime | None = None
+
+    @property
+    def pool(self) -> Pool:
+        """Where it comes from."""
+        return Pool(self.capacity, self.zone, self.instance_type)
 
     def unheard(self, now: dt.datetime, patience: float) -> bool:
         """Silent, or NotReady for `patience` seconds or longer."""
@@ -315,6 +326,8 @@ class Snapshot:
     """Machines that were lately taken from any job, as far back as this process remembers: a help as well."""
     windows: tuple[Window, ...] = ()
     """What machines of each cloud lately had between notice and end: a help as well."""
+    known: cabc.Mapping[Pool, hazard.Record] = dataclasses.field(default_factory=dict)
+    """What has been learnt of pools, from all jobs: a help too."""
     gone_nodes: cabc.Mapping[str, Node] = dataclasses.field(default_factory=dict)
     """What the machines of its pods were that are gone, as far as this process remembers."""
     progress: Progress | None = None
@@ -431,6 +444,11 @@ class Snapshot:
             return False
         node = self.nodes.get(pod.node)
         return node is None or bool(node.notice) or node.unschedulable or self.lost(pod)
+
+    @property
+    def hours(self) -> float:
+        """The moment, as what is learnt of pools counts it: hours since 1970."""
+        return self.now.timestamp() / 3600
 
     @functools.cached_property
     def current(self) -> dict[int, Pod]:

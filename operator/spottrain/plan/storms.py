@@ -5,9 +5,10 @@ again and again before it has done anything pays for machines and gets nothing. 
 are counted while they follow each other; past `FREE` of them the next attempt waits, longer each time. An
 attempt that ran for `PROGRESS`, or a step that moved since the reclaim before, sets the count back.
 
-A pool (capacity, zone, instance type) that has just lost several machines is short of capacity: for a while
-new workers would rather go anywhere else. That is a preference, so it never keeps a worker from running; and
-it rests on what this operator remembers of all jobs, so a restart forgets a part of it, which does no harm.
+A pool (capacity, zone, instance type) that has just lost several machines, or most of those that workers had
+there, is short of capacity: for as long as its capacity usually stays away, new workers would rather go
+anywhere else. That is a preference, so it never keeps a worker from running; and it rests on what this
+operator remembers of all jobs, so a restart may forget a part of it, which does no harm.
 """
 
 import datetime as dt
@@ -16,6 +17,7 @@ from spottrain.api import clouds, conditions, status
 from spottrain.plan import budget
 from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
+from spottrain.policy import hazard
 
 FREE = 20
 PROGRESS = dt.timedelta(minutes=2)
@@ -23,6 +25,8 @@ FIRST_WAIT = 30.0
 
 SEVERAL = 3
 REST = dt.timedelta(minutes=10)
+"""Of a pool of which nothing has been learnt."""
+LONGEST_REST = dt.timedelta(hours=hazard.LONGEST_REST)
 MOST_RESTING = 4
 
 
@@ -53,14 +57,24 @@ def sentence(now: status.Status) -> str:
 
 
 def resting(snapshot: snap.Snapshot) -> tuple[snap.Pool, ...]:
-    """The spot pools that have just lost several machines, the one with the newest loss first."""
-    recent = [one for one in snapshot.losses if snapshot.now - one.time < REST]
-    newest: dict[snap.Pool, dt.datetime] = {}
-    for pool in {one.pool for one in recent if one.pool.capacity is clouds.Capacity.SPOT and one.pool.named}:
+    """The spot pools that have just lost several machines or most of them, the newest loss first."""
+    newest = {
+        pool: dt.datetime.fromtimestamp(3600 * record.since, dt.UTC)
+        for pool, record in snapshot.known.items()
+        if record.resting(snapshot.hours)
+    }
+    recent = [one for one in snapshot.losses if snapshot.now - one.time < _rest(snapshot, one.pool)]
+    for pool in {one.pool for one in recent}:
         lost = [one for one in recent if one.pool == pool]
         if len({one.node for one in lost}) >= SEVERAL:
             newest[pool] = max(one.time for one in lost)
-    return tuple(sorted(newest, key=lambda pool: newest[pool], reverse=True)[:MOST_RESTING])
+    spot = [pool for pool in newest if pool.capacity is clouds.Capacity.SPOT and pool.named]
+    return tuple(sorted(spot, key=lambda pool: (newest[pool], pool.key), reverse=True)[:MOST_RESTING])
+
+
+def _rest(snapshot: snap.Snapshot, pool: snap.Pool) -> dt.timedelta:
+    record = snapshot.known.get(pool)
+    return REST if record is None else dt.timedelta(hours=record.rest)
 
 
 def say_which_pools_rest(draft: drafts.Draft, pools: tuple[snap.Pool, ...]) -> None:
@@ -68,6 +82,6 @@ def say_which_pools_rest(draft: drafts.Draft, pools: tuple[snap.Pool, ...]) -> N
     if not pools:
         return
     which = ", ".join(str(pool) for pool in pools)
-    has, each = ("has", "") if len(pools) == 1 else ("have", " each")
-    message = f"{which} {has} just lost {SEVERAL} nodes or more{each}: other places are preferred for a while"
+    has = "has" if len(pools) == 1 else "have"
+    message = f"{which} {has} just lost machines: other places are preferred for a while"
     draft.say(conditions.POOL_RESTS, message)

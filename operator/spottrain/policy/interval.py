@@ -10,6 +10,7 @@ within 0.02 points of goodput for the values met here, so it is left out).
 0.99, while leaving p out costs 2 to 5 points.
 """
 
+import dataclasses
 import math
 
 PRIOR_MEAN_SECONDS = 8 * 3600.0
@@ -53,3 +54,39 @@ def notice_share(*, announced: int, interruptions: int) -> float:
     """
     prior = PRIOR_NOTICE_SHARE * PRIOR_NOTICES
     return (prior + max(announced, 0)) / (PRIOR_NOTICES + max(interruptions, 0))
+
+
+def overhead(*, cost: float, mean_time: float) -> float:
+    """Share of the time that saves and lost work take with the optimal interval, without notices: √(2C/M)."""
+    return math.sqrt(2.0 * cost / mean_time)
+
+
+@dataclasses.dataclass(frozen=True)
+class Lives:
+    """What interruptions cost. Lives are of exponential length; seconds, or any other unit for all.
+
+    `cost` is of a save, `mean_time` between interruptions, `restart` until work goes on after one. A share
+    `notice_share` is announced early enough for one save more, and loses nothing.
+    """
+
+    cost: float
+    mean_time: float
+    restart: float
+    notice_share: float
+
+    def goodput(self, interval: float) -> float:
+        """Share (0..1) of all time that is useful with a save after each `interval` of work; exact."""
+        mean = self.mean_time
+        if mean == math.inf:
+            return interval / (interval + self.cost)
+        within_work, within_period = math.exp(-interval / mean), math.exp(-(interval + self.cost) / mean)
+        periods = within_period / (1 - within_period)
+        # What is done of the period in which a life ends, its mean.
+        broken_off = mean * (1 - within_work) - interval * within_period
+        useful = periods * interval + self.notice_share * broken_off / (1 - within_period)
+        return useful / (mean + self.lost_at_each)
+
+    @property
+    def lost_at_each(self) -> float:
+        """What each interruption costs beside lost work: the restart, and a save where it was announced."""
+        return self.restart + self.notice_share * self.cost

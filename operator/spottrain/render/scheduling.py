@@ -13,6 +13,7 @@ SPOT_WEIGHT = 80
 PACK_WEIGHT = 50
 REST_WEIGHT = 100
 """Each way of not being in a pool that rests outweighs being spot: on-demand is preferred to that pool."""
+POOL_WEIGHT, POOL_STEP = 100, 5
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 NODE_FAULTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 GPU_TAINT = "nvidia.com/gpu"
@@ -57,7 +58,11 @@ def affinity(given: Object, overlay: actions.Overlay, settings: snap.Settings) -
     if terms:
         node[required] = {"nodeSelectorTerms": terms}
     if not overlay.floor:
-        ours = [*_spot_preferences(settings), *_rest_preferences(overlay.resting, settings)]
+        ours = [
+            *_pool_preferences(overlay.preferred, settings),
+            *_spot_preferences(settings),
+            *_rest_preferences(overlay.resting, settings),
+        ]
         node[preferred] = [*(node.get(preferred) or ()), *ours]
     return {**given, "nodeAffinity": node} if node else dict(given)
 
@@ -101,6 +106,24 @@ def _spot_preferences(settings: snap.Settings) -> list[Object]:
         {"weight": SPOT_WEIGHT, "preference": _expressions(_in(key, values))}
         for key, values in by_key.items()
     ]
+
+
+def _pool_preferences(preferred: tuple[snap.Pool, ...], settings: snap.Settings) -> list[Object]:
+    """The best pool weighs most, and comes first: of preferences, Karpenter heeds the heaviest it can meet.
+
+    What is bought otherwise in the same zone is left out as far as it is marked.
+    """
+    marks = (*settings.on_demand_marks, *clouds.ON_DEMAND_MARKS, *clouds.NOT_SPOT_MARKS)
+    not_bought = [
+        {"key": key, "operator": "NotIn", "values": values} for key, values in _by_key(marks).items()
+    ]
+    terms = []
+    for rank, pool in enumerate(preferred):
+        labels = {ZONE: pool.zone, INSTANCE_TYPE: pool.instance_type}
+        known = [_in(key, [value]) for key, value in labels.items() if value]
+        weight = POOL_WEIGHT - POOL_STEP * rank
+        terms.append({"weight": weight, "preference": _expressions(*known, *not_bought)})
+    return terms
 
 
 def _rest_preferences(resting: tuple[snap.Pool, ...], settings: snap.Settings) -> list[Object]:

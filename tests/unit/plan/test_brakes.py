@@ -6,8 +6,9 @@ import datetime as dt
 import pytest
 
 from spottrain.api import clouds, conditions, status
-from spottrain.plan import actions, storms
+from spottrain.plan import actions, preferences, storms
 from spottrain.plan import snapshot as snap
+from spottrain.policy import hazard
 from tests.unit.plan import virtual
 
 POOL = snap.Pool(clouds.Capacity.SPOT, "zone-a", "g5.xlarge")
@@ -94,9 +95,7 @@ def test_workers_would_rather_not_go_to_a_pool_that_has_just_lost_three_machines
     cluster.settle()
     assert {one.resting for one in cluster.overlays.values()} == {(POOL,)}
     told = [one.message for one in cluster.events if one.reason == conditions.POOL_RESTS]
-    assert told == [
-        "spot g5.xlarge zone-a has just lost 3 nodes or more: other places are preferred for a while"
-    ]
+    assert told == ["spot g5.xlarge zone-a has just lost machines: other places are preferred for a while"]
 
 
 def test_all_pools_that_rest_are_told_in_one_event() -> None:
@@ -106,7 +105,7 @@ def test_all_pools_that_rest_are_told_in_one_event() -> None:
     cluster.settle()
     told = [one.message for one in cluster.events if one.reason == conditions.POOL_RESTS]
     assert len(told) == 1
-    assert told[0].endswith("have just lost 3 nodes or more each: other places are preferred for a while")
+    assert told[0].endswith("have just lost machines: other places are preferred for a while")
 
 
 @pytest.mark.parametrize(
@@ -125,6 +124,70 @@ def test_a_pool_does_not_rest_for_less(nodes: tuple[str, ...], ago: float, capac
     cluster.losses = tuple(dataclasses.replace(one, pool=pool) for one in lost)
     cluster.settle()
     assert {one.resting for one in cluster.overlays.values()} == {()}
+
+
+# What has been learnt of pools.
+
+
+def held(cluster: virtual.Cluster, hours: float, *, lost: bool = False) -> hazard.Record:
+    """Held for so long until now, or until it was lost."""
+    now = cluster.now.timestamp() / 3600
+    record = hazard.Record().after(now - hours, held=True)
+    return record.after(now, held=not lost, lost=int(lost), of=int(lost))
+
+
+def in_zone(zone: str) -> snap.Pool:
+    return dataclasses.replace(POOL, zone=zone)
+
+
+def test_a_pool_that_lost_all_that_was_held_there_rests_as_long_as_its_capacity_usually_stays_away() -> None:
+    cluster = virtual.Cluster()
+    cluster.known = {POOL: held(cluster, 5.0, lost=True)}
+    assert storms.resting(cluster.snapshot()) == (POOL,)
+    rest = cluster.known[POOL].rest
+    cluster.pass_time(3600 * rest - 1)
+    assert storms.resting(cluster.snapshot()) == (POOL,)
+    cluster.pass_time(1)
+    assert storms.resting(cluster.snapshot()) == ()
+
+
+def test_new_workers_prefer_a_pool_that_held_out_and_none_that_rests() -> None:
+    cluster = virtual.Cluster()
+    calm, young, fallen = (in_zone(zone) for zone in ("zone-a", "zone-b", "zone-c"))
+    cluster.known = {
+        calm: held(cluster, 200.0),
+        young: held(cluster, 0.1),
+        fallen: held(cluster, 5.0, lost=True),
+    }
+    cluster.settle()
+    (wanted,) = {one.preferred for one in cluster.overlays.values()}
+    assert wanted == (calm, young)
+
+
+def test_where_there_is_no_choice_nothing_is_preferred() -> None:
+    cluster = virtual.Cluster()
+    cluster.known = {POOL: held(cluster, 200.0)}
+    cluster.settle()
+    assert {one.preferred for one in cluster.overlays.values()} == {()}
+
+
+def test_a_pool_of_which_only_nodes_are_known_is_a_choice_too() -> None:
+    cluster = virtual.Cluster()
+    cluster.known = {POOL: held(cluster, 200.0)}
+    cluster.nodes["new"] = snap.Node(
+        "new", "u", clouds.Capacity.SPOT, "aws", zone="zone-b", instance_type="p4"
+    )
+    found = preferences.preferred(cluster.snapshot(), "an id")
+    assert set(found) == {POOL, cluster.nodes["new"].pool}
+
+
+def test_jobs_spread_over_pools_that_are_about_as_good_and_each_decides_the_same_again() -> None:
+    cluster = virtual.Cluster()
+    cluster.known = {in_zone(f"zone-{name}"): held(cluster, 50.0) for name in "abc"}
+    snapshot = cluster.snapshot()
+    first = [preferences.preferred(snapshot, f"id{number}")[0] for number in range(30)]
+    assert first == [preferences.preferred(snapshot, f"id{number}")[0] for number in range(30)]
+    assert len(set(first)) == 3
 
 
 # Machines on which the job fails.

@@ -11,6 +11,7 @@ import datetime as dt
 from spottrain.api import clouds, conditions, names, spec, status
 from spottrain.plan import actions, decide
 from spottrain.plan import snapshot as snap
+from spottrain.policy import hazard
 
 EPOCH = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 MOST_PASSES = 50
@@ -58,6 +59,7 @@ class Cluster:
         self.progress: snap.Progress | None = None
         self.losses: tuple[snap.Loss, ...] = ()
         self.windows: tuple[snap.Window, ...] = ()
+        self.known: dict[snap.Pool, hazard.Record] = {}
         self.words_wait = False
         """What decides nothing is not written into the status."""
         self.deleted = False
@@ -99,6 +101,7 @@ class Cluster:
             tried=self.tried,
             losses=self.losses,
             windows=self.windows,
+            known=self.known,
             progress=self.progress,
         )
 

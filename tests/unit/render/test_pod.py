@@ -303,9 +303,29 @@ def test_a_pool_that_rests_is_less_wanted_than_any_other_place_and_spot_elsewher
         assert resting < min(bought) <= max(bought) < min(elsewhere)
 
 
+def test_the_best_pool_is_wanted_most_and_any_spot_more_than_what_is_bought() -> None:
+    first, second = (snap.Pool(clouds.Capacity.SPOT, zone, "g5") for zone in ("zone-a", "zone-b"))
+    node = rendered(preferred=(first, second))["spec"]["affinity"]["nodeAffinity"]
+    best, next_best = (liking(node, pool.zone, "g5", "spot") for pool in (first, second))
+    elsewhere = [liking(node, "zone-c", "g5", "spot"), liking(node, "zone-a", "p4", "spot")]
+    bought = liking(node, "zone-a", "g5", "on-demand")
+    assert best > next_best > max(elsewhere) >= min(elsewhere) > bought
+
+
+def test_the_heaviest_preference_alone_names_the_best_pool() -> None:
+    """Karpenter heeds that one, and the next only where it can't be met."""
+    pool = snap.Pool(clouds.Capacity.SPOT, "zone-a", "g5")
+    resting = snap.Pool(clouds.Capacity.SPOT, "zone-b", "g5")
+    node = rendered(preferred=(pool,), resting=(resting,))["spec"]["affinity"]["nodeAffinity"]
+    terms = node["preferredDuringSchedulingIgnoredDuringExecution"]
+    heaviest = max(terms, key=lambda one: one["weight"])  # the first of several
+    expressions = {one["key"]: one["values"] for one in heaviest["preference"]["matchExpressions"]}
+    assert expressions["topology.kubernetes.io/zone"] == ["zone-a"]
+
+
 def test_a_floor_worker_has_no_preference_among_pools() -> None:
     pool = snap.Pool(clouds.Capacity.SPOT, "zone-a", "g5.xlarge")
-    node = rendered(resting=(pool,), floor=True)["spec"]["affinity"]["nodeAffinity"]
+    node = rendered(resting=(pool,), preferred=(pool,), floor=True)["spec"]["affinity"]["nodeAffinity"]
     assert "preferredDuringSchedulingIgnoredDuringExecution" not in node
 
 

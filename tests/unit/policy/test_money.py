@@ -1,0 +1,44 @@
+"""Amounts, and when spot pays."""
+
+import decimal
+import random
+
+import pytest
+
+from spottrain.policy import money
+
+PRICES = money.Prices(money.parse("0.30"), money.parse("1"))
+
+
+def test_24_hours_with_three_reclaims_of_ten_minutes_cost_7_35_of_24_on_demand_hours():
+    assert PRICES.discount == pytest.approx(0.7)
+    assert money.cost(24 + 3 * 10 / 60, PRICES.spot) == decimal.Decimal("7.35")
+    assert money.cost(24, PRICES.on_demand) == decimal.Decimal("24.00")
+
+
+def test_spot_pays_in_that_case_up_to_336_reclaims():
+    assert money.break_even(discount=0.7, work=24, lost=10 / 60) == pytest.approx(336)
+    # So many hours more cost exactly what was saved.
+    assert money.cost(24 + 336 * 10 / 60, PRICES.spot) == money.cost(24, PRICES.on_demand)
+
+
+@pytest.mark.parametrize(
+    ("discount", "lost", "reclaims"), [(0.0, 1.0, 0.0), (-0.5, 1.0, 0.0), (0.7, 0.0, float("inf"))]
+)
+def test_spot_that_is_no_cheaper_never_pays_and_a_loss_of_nothing_always(
+    discount: float, lost: float, reclaims: float
+):
+    assert money.break_even(discount=discount, work=24, lost=lost) == reclaims
+
+
+def test_amounts_add_up_to_the_cent_in_whatever_order():
+    amounts = [money.cost(seconds / 3600, money.parse("3.67")) for seconds in range(1, 5000, 7)]
+    there = money.total(amounts)
+    random.Random(1).shuffle(amounts)
+    assert money.total(amounts) == there == there.quantize(money.CENT)
+
+
+@pytest.mark.parametrize("text", ["free", "0", "-1", "nan", "inf", ""])
+def test_what_is_no_price_is_refused_with_a_sentence(text: str):
+    with pytest.raises(ValueError, match="write a number above 0"):
+        money.parse(text)
