@@ -79,6 +79,10 @@ bench-scale: venv ## a thousand gangs on one operator: a table and build/bench/s
 bench-checkpoint: venv ## what saves and restores cost, and 500 kills: a table and build/bench/checkpoint.json
 	PYTHONPATH=.:operator $(PY) -m bench.checkpoint $(BENCH_FLAGS)
 
+.PHONY: bench-policy
+bench-policy: venv ## policies replayed on public traces (or on TRACES=DIR): tables and build/bench/policy.json
+	PYTHONPATH=.:operator $(PY) -m bench.policy $(if $(TRACES),--traces $(TRACES)) $(BENCH_FLAGS)
+
 .PHONY: chaos
 chaos: venv ## 15 minutes of random faults against jobs, and whether any work was lost: build/chaos/report.json
 	PYTHONPATH=.:operator $(PY) -m chaos $(CHAOS_FLAGS)
