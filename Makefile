@@ -85,6 +85,10 @@ bench-checkpoint: venv ## what saves and restores cost, and 500 kills: a table a
 bench-notice: venv ## from a cloud's notice to SIGTERM, and the share of its window: a table and build/bench/notice.json
 	PYTHONPATH=.:operator $(PY) -m bench.notice $(BENCH_FLAGS)
 
+.PHONY: bench-policy
+bench-policy: venv ## policies replayed on public traces (or on TRACES=DIR): tables and build/bench/policy.json
+	PYTHONPATH=.:operator $(PY) -m bench.policy $(if $(TRACES),--traces $(TRACES)) $(BENCH_FLAGS)
+
 .PHONY: chaos
 chaos: venv ## 15 minutes of random faults against jobs, and whether any work was lost: build/chaos/report.json
 	PYTHONPATH=.:operator $(PY) -m chaos $(CHAOS_FLAGS)
