@@ -36,7 +36,7 @@ check: venv ## lint, types, layers
 # Tests marked `cluster` and `node` run on local clusters that are built and started when needed (docs/lab.md)
 # and left running, so that the next run is quick: `make lab-down` ends them. What shares a lab runs one after
 # another, other files beside it (tests/conftest.py); PYTEST_FLAGS="-n 0" is one process for all.
-SIDE_BY_SIDE := -n 4 --dist loadgroup
+SIDE_BY_SIDE := -n 4 --no-loadscope-reorder
 .PHONY: test
 test: check ## everything but the slow suites; needs root, and the first time 20 minutes of building
 	$(BIN)/pytest $(SIDE_BY_SIDE) -m "not slow" $(PYTEST_FLAGS)
