@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from lab import clock
+from lab import clock, fakes
 from spottrain.api import names
-from tests.agent import fakes, mock, plane
+from tests.agent import mock, plane
 from tests.agent.conftest import StartAgent, soon
 
 

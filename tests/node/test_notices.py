@@ -10,8 +10,8 @@ import pytest
 
 from lab import torch_env
 from lab.cluster import Lab
-from tests.node.conftest import Site
-from tests.node.test_reclaims import PATIENCE, resumed_at
+from tests.node.conftest import PATIENCE, Site
+from tests.node.test_reclaims import resumed_at
 
 CLOUDS = {"spot-1": "aws", "spot-2": "gcp", "spot-3": "azure"}
 CAUSES = {"aws": "SpotTermination", "gcp": "Preempted"}

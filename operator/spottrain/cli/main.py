@@ -20,7 +20,17 @@ from spottrain.api import duration
 from spottrain.batch import reading
 from spottrain.checkpoint import location
 from spottrain.checkpoint.store import Store
-from spottrain.cli import batches, checkpoints, drill, kubectl, lives, overview, planning, verify_resume, words
+from spottrain.cli import (
+    batches,
+    checkpoints,
+    drill,
+    kubectl,
+    lives,
+    overview,
+    planning,
+    verify_resume,
+    words,
+)
 from spottrain.policy import estimate
 from spottrain.train.clock import SystemClock
 
