@@ -164,4 +164,9 @@ def test_a_folder_without_traces_ends_the_benchmark_with_a_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     assert program.main(["--traces", str(tmp_path)]) == 1
-    assert "name a folder" in capsys.readouterr().err
+    (tmp_path / "zone.json").write_text(series([0] * 300))
+    assert program.main(["--traces", str(tmp_path)]) == 1
+    assert [line.partition("; ")[2] for line in capsys.readouterr().err.splitlines()] == [
+        "name a folder with .json, .tar.gz or .runs files of capacity",
+        "name a folder with longer ones",
+    ]

@@ -80,10 +80,14 @@ def test_spot_that_never_returns_is_not_waited_for():
     assert all(plan.decide(moment(work, SLACK, Place.IDLE)) is Place.ON_DEMAND for work in range(6, WORK, 6))
 
 
-def test_a_month_of_work_is_solved_in_the_same_number_of_stages():
-    plan = deadline.solve(spells.Chances(), TERMS, work=30 * 24 * HOUR, slack=5 * 24 * HOUR)
-    assert len(plan.curves.wait[0].least) == len(PLAN.curves.wait[0].least)
-    assert plan.decide(moment(30 * 24 * HOUR, 5 * 24 * HOUR, Place.IDLE)) is Place.IDLE
+def test_of_a_month_of_work_the_least_slack_grows_as_the_work_does_beyond_three_days():
+    month = 30 * 24 * HOUR
+    plan = deadline.solve(spells.Chances(), TERMS, work=month, slack=10 * 24 * HOUR)
+    three_days, whole = (plan.least_slack(moment(work, 0, Place.IDLE)) for work in (month / 10, month))
+    assert whole == pytest.approx(10 * three_days)
+    assert plan.least_slack(moment(WORK, 0, Place.IDLE)) == pytest.approx(
+        PLAN.least_slack(moment(WORK, 0, Place.IDLE)), rel=0.02
+    )
 
 
 @settings(deadline=None, max_examples=25)
