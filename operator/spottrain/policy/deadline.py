@@ -43,9 +43,9 @@ class Place(enum.Enum):
 class Moment:
     """What is decided on: `work` and time `left` until the deadline, both in ticks.
 
-    `starting` is how much of a start is still ahead where the job is. `there`: spot has capacity now,
-    for a gang that for all of its workers; `age`:
-    for how many ticks, this one included, that has been so. A job whose spot was taken away is idle.
+    `there`: spot has capacity now, for all workers of a gang; `age`: for how many ticks, this one included,
+    there has been some, or none. `starting`: what is still ahead of the start where the job is. A job whose
+    spot was taken away is idle.
     """
 
     work: float

@@ -226,9 +226,9 @@ def _run(rows: list[Row], other: Row, steps: list[_Step], price: float) -> list[
 
 
 def solve(chances: spells.Chances, terms: Terms, *, work: float, slack: float) -> Curves:
-    """The curves for at most this much work and slack (ticks)."""
+    """The curves for at most this much work, a tick at least, and slack (ticks)."""
     solver = _Solver(chances, terms, max(slack, 2.0))
-    least = [solver.advance() for _ in range(min(math.ceil(work), STAGES))]
+    least = [solver.advance() for _ in range(min(max(math.ceil(work), 1), STAGES))]
     never = [math.inf] * len(chances.loss)
     wait, leave, switch = zip((never, never, never), *least, strict=True)
     return Curves(_curves(wait), _curves(leave), _curves(switch))

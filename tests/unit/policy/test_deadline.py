@@ -74,6 +74,11 @@ def test_a_job_that_is_nearly_done_does_not_leave_on_demand():
     assert PLAN.decide(moment(0.3, SLACK, Place.ON_DEMAND, there=True, age=1)) is Place.ON_DEMAND
 
 
+def test_a_job_with_hardly_any_work_can_be_planned():
+    plan = deadline.solve(spells.Chances(), TERMS, work=0.0, slack=0.0)
+    assert plan.decide(moment(0.2, 5, Place.IDLE, there=True)) is Place.SPOT
+
+
 def test_spot_that_never_returns_is_not_waited_for():
     never = spells.Chances(back=(0.0, 0.0, 0.0))
     plan = deadline.solve(never, TERMS, work=WORK, slack=SLACK)
@@ -94,14 +99,14 @@ def test_of_a_month_of_work_the_least_slack_grows_as_the_work_does_beyond_three_
 @given(
     there=st.lists(st.booleans(), min_size=1, max_size=60),
     place=st.sampled_from([Place.IDLE, Place.ON_DEMAND]),
-    work=st.floats(1, WORK),
+    work=st.floats(1, SLACK),
     age=st.integers(1, 30),
     slacks=st.lists(st.floats(0, SLACK), min_size=2, max_size=8),
 )
 def test_more_slack_never_makes_it_less_willing_to_wait(
     there: list[bool], place: Place, work: float, age: int, slacks: list[float]
 ):
-    plan = deadline.solve(spells.learn(*spells.of(there)), TERMS, work=WORK, slack=SLACK)
+    plan = deadline.solve(spells.learn(*spells.of(there)), TERMS, work=SLACK, slack=SLACK)
     for spot in (False, True):
         buys = [
             plan.decide(moment(work, slack, place, there=spot, age=age)) is Place.ON_DEMAND
