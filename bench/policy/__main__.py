@@ -22,7 +22,7 @@ def main(argv: cabc.Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.policy", description=__doc__)
     parser.add_argument("--traces", type=Path, default=traces.SHIPPED, help="folder (default: those shipped)")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=tuple(PARTS))
-    parser.add_argument("--starts", type=int, default=8, help="runs by pool and setting that are compared")
+    parser.add_argument("--starts", type=int, default=4, help="runs by pool and setting that are compared")
     parser.add_argument("--runs", type=int, default=10_000, help="in which no deadline may be missed")
     options = parser.parse_args(argv)
     report = Report("policy", BARS)

@@ -23,10 +23,10 @@ def cost(there: cabc.Sequence[bool], first: int, task: Task) -> float:
     slack, start = round((task.left - task.work) * unit), round(task.terms.start * unit)
     idle, spot, bought = ([0.0] * (slack + 1) for _ in range(3))
     for tick in range(first + round(task.left) - 1, first - 1, -1):
-        part = _parts(slack, unit, first + task.left - tick)
-        bought = [value + task.terms.ratio * used for value, used in zip(bought, part, strict=True)]
+        left = round(task.left - (tick - first))
+        bought = _run(bought, task.terms.ratio, left, unit)
         if there[tick]:
-            spot = [value + used for value, used in zip(spot, part, strict=True)]
+            spot = _run(spot, 1.0, left, unit)
         placed = list(map(min, spot, bought)) if there[tick] else bought
         begun = [*([math.inf] * start), *placed][: slack + 1]
         rested = [*([math.inf] * unit), *idle][: slack + 1]
@@ -43,8 +43,9 @@ def _units(task: Task) -> int:
     return math.lcm(*(fractions.Fraction(one).limit_denominator(60).denominator for one in amounts))
 
 
-def _parts(slack: int, unit: int, left: float) -> Row:
-    """By slack: how much of the tick is used until the work is done, with so many ticks `left`."""
-    whole = min(max(round((left - 1) * unit) + 1, 0), slack + 1)
-    rest = (max(0.0, left - one / unit) for one in range(whole, slack + 1))
-    return [1.0] * whole + list(rest)
+def _run(row: Row, price: float, left: int, unit: int) -> Row:
+    """By slack: a tick more, with so many `left` before it; the work may be done before its end."""
+    whole = (left - 1) * unit + 1
+    rest = (max(0.0, left - slack / unit) for slack in range(whole, len(row)))
+    ends = (value + price * used for value, used in zip(row[whole:], rest, strict=True))
+    return [*(value + price for value in row[:whole]), *ends]

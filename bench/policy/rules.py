@@ -76,8 +76,9 @@ class Gepa:
 
     def _pays(self, moment: Moment, slack: float) -> bool:
         """Leaving on-demand for spot costs two starts, which must be earned back one and a half times."""
-        saved = (self.terms.ratio - 1) / self.terms.ratio
-        return moment.work >= 1.5 * 2 * self.terms.start / saved and slack >= 3 * self.terms.start
+        starts = 2 * self.terms.start * self.terms.ratio
+        earned = moment.work * (self.terms.ratio - 1)
+        return earned >= 1.5 * starts and slack >= 3 * self.terms.start
 
     def _impatient(self, moment: Moment, slack: float) -> bool:
         share = slack / moment.work

@@ -4,6 +4,7 @@ import collections.abc as cabc
 import statistics
 
 from bench.policy.compare import BEST, Run
+from bench.policy.replay import HOUR
 
 KINDS = ("> 2/3", "middle", "< 1/3", "all")
 """Of runs, by the share of their time in which the pool has capacity."""
@@ -29,7 +30,7 @@ def kind(run: Run) -> str:
 def whole(title: str, runs: cabc.Sequence[Run]) -> str:
     """Cost over on-demand by rule and kind, and the points above the omniscient."""
     head = "".join(f"{one:>8}" for one in (*KINDS, "points"))
-    lines = [f"{title}: {len(runs)} runs", f"{'':28}{head}   | 30 pools:{head}"]
+    lines = [f"{title}, {len(runs)} runs".ljust(28) + f"{head}   | 30 pools:{head}"]
     for name in runs[0].costs:
         figures = [*(_cost(runs, name, one) for one in KINDS), _points(runs, name)]
         lines.append(f"{name:28}{_cells(figures)}   |          {_cells(PUBLISHED[name])}")
@@ -56,7 +57,7 @@ def by_setting(runs: cabc.Sequence[Run]) -> str:
     settings = sorted({(run.task.left, run.task.terms.start) for run in runs})
     lines = []
     for group in sorted({run.group for run in runs}):
-        head = "".join(f"{f'{left / 6:.0f}h/{start / 6:.2f}':>10}" for left, start in settings)
+        head = "".join(f"{f'{left / HOUR:.0f}h/{start / HOUR:.2f}':>10}" for left, start in settings)
         lines.append(f"{f'{group}, points above':28}{head}")
         lines += [
             f"{name:28}" + "".join(_mean(runs, group, name, one) for one in settings)

@@ -55,7 +55,8 @@ def read(folder: Path) -> list[Trace]:
             series = windows.setdefault((_group(path, "aws2022"), pool), {})
             _add(series, document["metadata"]["start_time"], there, path)
         else:
-            found.append(Trace(_group(path, path.parent.name), path.stem, there))
+            otherwise = "aws2022" if path.parent == folder else path.parent.name
+            found.append(Trace(_group(path, otherwise), path.stem, there))
     found += [Trace(*key, _longest(series)) for key, series in windows.items()]
     if not found:
         raise TraceError(f"{folder}: no traces; name a folder with .json, .tar.gz or .runs files of capacity")
@@ -98,8 +99,9 @@ def _there(document: Any, path: Path) -> tuple[bool, ...]:
 
 
 def _group(path: Path, otherwise: str) -> str:
-    """The set: that which is in the path's name, or else this."""
-    return next((name for name in SETS if name in str(path).lower()), otherwise)
+    """The set: that which the file is named after, or the nearest folder that is, or else this."""
+    named = (name for part in reversed(path.parts) for name in SETS if name in part.lower())
+    return next(named, otherwise)
 
 
 def _runs(line: str) -> tuple[str, tuple[bool, ...]]:

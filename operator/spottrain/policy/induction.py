@@ -16,8 +16,8 @@ import math
 
 from spottrain.policy import spells
 
-STAGES = 144
-"""The most stages. 48 hours of work make stages of 20 minutes: finer ones are slower and no better."""
+STAGES = 432
+"""The most stages: three days of work. From there on the least slack grows as the work does."""
 FINEST = 4.0
 """Up to this slack (ticks) the grid is even; from there on each point is a quarter above the one before."""
 
@@ -38,14 +38,14 @@ class Terms:
 
 @dataclasses.dataclass(frozen=True)
 class Curve:
-    """The least slack for something, by work left in steps of `step` ticks; infinite: never."""
+    """The least slack for something, by ticks of work left; infinite: never."""
 
-    step: float
     least: tuple[float, ...]
 
     def at(self, work: float) -> float:
-        """For this much work left, or the most that there is a value for."""
-        return self.least[min(round(work / self.step), len(self.least) - 1)]
+        """For this much work left; beyond the last value in proportion."""
+        last = len(self.least) - 1
+        return self.least[min(round(work), last)] * max(1.0, work / last)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,21 +69,20 @@ class _Stage:
 
 @dataclasses.dataclass(frozen=True)
 class _Step:
-    """What happens to a spell of one age in a while: it ends, or goes on and grows old (or doesn't)."""
+    """What happens to a spell of one age in a tick: it ends, or goes on and grows old (or doesn't)."""
 
     keep: float
     grow: float
     end: float
 
 
-def _steps(chances: tuple[float, ...], ticks: float) -> list[_Step]:
-    """By age, for a while of so many ticks. An age of n ticks is left with the chance 1/n in each."""
+def _steps(chances: tuple[float, ...]) -> list[_Step]:
+    """By age. An age of n ticks is left with the chance 1/n in each."""
     lengths = [last - first for first, last in zip((0, *spells.AGES), spells.AGES, strict=False)]
-    found = []
-    for chance, older in zip(chances, [*(1 / length for length in lengths), 0.0], strict=True):
-        goes_on, stays = (1 - chance) ** ticks, (1 - older) ** ticks
-        found.append(_Step(goes_on * stays, goes_on * (1 - stays), 1 - goes_on))
-    return found
+    older = [*(1 / length for length in lengths), 0.0]
+    return [
+        _Step((1 - end) * (1 - grow), (1 - end) * grow, end) for end, grow in zip(chances, older, strict=True)
+    ]
 
 
 class _Grid:
@@ -132,16 +131,16 @@ class _Grid:
 class _Solver:
     """Stage after stage, for one job."""
 
-    def __init__(self, chances: spells.Chances, terms: Terms, step: float, slack: float) -> None:
-        self.terms, self.step = terms, step
+    def __init__(self, chances: spells.Chances, terms: Terms, slack: float) -> None:
+        self.terms = terms
         self.grid = _Grid(slack, terms.start)
-        self.loss, self.back = _steps(chances.loss, step), _steps(chances.back, step)
+        self.loss, self.back = _steps(chances.loss), _steps(chances.back)
         self.survival = [(1 - chance) ** terms.start for chance in chances.loss]
-        self.waits = [self._coefficients(one) for one in _steps(chances.back, 1.0)]
+        self.waits = [self._coefficients(one) for one in self.back]
         nothing = [0.0] * len(self.grid.points)
         rows = [nothing] * len(chances.loss)
         self.stage = _Stage(rows, rows, rows, rows)
-        self.work = 0.0
+        self.work = 0
 
     def _coefficients(self, one: _Step) -> tuple[Row, Row, Row]:
         """Of the values a tick further down, for waiting on; solved for the value that is on both sides."""
@@ -150,13 +149,13 @@ class _Solver:
         return keep, [one.grow / whole for whole in held], [one.end / whole for whole in held]
 
     def advance(self) -> tuple[list[float], list[float], list[float]]:
-        """One more step of work: the least slacks of the three curves, by age."""
+        """One more tick of work: the least slacks of the three curves, by age."""
         before, grid, price = self.stage, self.grid, self.terms.ratio
-        scale = (self.work + self.step) / self.work if self.work else 1.0
-        self.work += self.step
-        spot = _run(before.spot, before.waiting[0], self.loss, self.step)
-        there = _run(before.bought_there, before.bought_away[0], self.loss, self.step * price)
-        away = _run(before.bought_away, before.bought_there[0], self.back, self.step * price)
+        scale = (self.work + 1) / self.work if self.work else 1.0
+        self.work += 1
+        spot = _run(before.spot, before.waiting[0], self.loss, 1.0)
+        there = _run(before.bought_there, before.bought_away[0], self.loss, price)
+        away = _run(before.bought_away, before.bought_there[0], self.back, price)
         taken = self._taken(spot, grid.after_start(before.waiting[0], scale=scale))
         start = self.terms.start * price
         bought = [grid.after_start(row, start) for row in away]
@@ -216,7 +215,7 @@ class _Solver:
 
 
 def _run(rows: list[Row], other: Row, steps: list[_Step], price: float) -> list[Row]:
-    """Running on for a step, by age; `other`: what it costs from the moment when the spell has ended."""
+    """Running on for a tick, by age; `other`: what it costs from the moment when the spell has ended."""
     return [
         [
             price + one.keep * same + one.grow * old + one.end * gone
@@ -227,14 +226,13 @@ def _run(rows: list[Row], other: Row, steps: list[_Step], price: float) -> list[
 
 
 def solve(chances: spells.Chances, terms: Terms, *, work: float, slack: float) -> Curves:
-    """The curves for at most this much work and slack (ticks)."""
-    step = max(1.0, work / STAGES)
-    solver = _Solver(chances, terms, step, max(slack, 2.0))
-    least = [solver.advance() for _ in range(math.ceil(work / step))]
+    """The curves for at most this much work, a tick at least, and slack (ticks)."""
+    solver = _Solver(chances, terms, max(slack, 2.0))
+    least = [solver.advance() for _ in range(min(max(math.ceil(work), 1), STAGES))]
     never = [math.inf] * len(chances.loss)
     wait, leave, switch = zip((never, never, never), *least, strict=True)
-    return Curves(_curves(wait, step), _curves(leave, step), _curves(switch, step))
+    return Curves(_curves(wait), _curves(leave), _curves(switch))
 
 
-def _curves(least: tuple[list[float], ...], step: float) -> tuple[Curve, ...]:
-    return tuple(Curve(step, by_work) for by_work in zip(*least, strict=True))
+def _curves(least: tuple[list[float], ...]) -> tuple[Curve, ...]:
+    return tuple(Curve(by_work) for by_work in zip(*least, strict=True))

@@ -35,6 +35,23 @@ def test_in_public_series_one_means_that_there_was_no_capacity(tmp_path: Path):
     assert traces.read(tmp_path) == [Trace("h100", "zone-b_h100_16", (Y, N, N))]
 
 
+@pytest.mark.parametrize(
+    ("name", "group"),
+    [
+        ("a.json", "aws2022"),
+        ("h100/a.json", "h100"),
+        ("aws2022/b_h100_16.json", "h100"),
+        ("aws2023/a.json", "aws2023"),
+    ],
+)
+def test_a_series_belongs_to_the_set_that_it_or_its_folder_is_named_after(
+    tmp_path: Path, name: str, group: str
+):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(series([0]))
+    assert [one.group for one in traces.read(tmp_path)] == [group]
+
+
 def test_windows_of_one_series_are_put_together_again_from_an_archive(tmp_path: Path):
     with tarfile.open(tmp_path / "real.tar.gz", "w:gz") as archive:
         for name, text in {
@@ -164,4 +181,9 @@ def test_a_folder_without_traces_ends_the_benchmark_with_a_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     assert program.main(["--traces", str(tmp_path)]) == 1
-    assert "name a folder" in capsys.readouterr().err
+    (tmp_path / "zone.json").write_text(series([0] * 300))
+    assert program.main(["--traces", str(tmp_path)]) == 1
+    assert [line.partition("; ")[2] for line in capsys.readouterr().err.splitlines()] == [
+        "name a folder with .json, .tar.gz or .runs files of capacity",
+        "name a folder with longer ones",
+    ]

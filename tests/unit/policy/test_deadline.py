@@ -74,30 +74,39 @@ def test_a_job_that_is_nearly_done_does_not_leave_on_demand():
     assert PLAN.decide(moment(0.3, SLACK, Place.ON_DEMAND, there=True, age=1)) is Place.ON_DEMAND
 
 
+def test_a_job_with_hardly_any_work_can_be_planned():
+    plan = deadline.solve(spells.Chances(), TERMS, work=0.0, slack=0.0)
+    assert plan.decide(moment(0.2, 5, Place.IDLE, there=True)) is Place.SPOT
+
+
 def test_spot_that_never_returns_is_not_waited_for():
     never = spells.Chances(back=(0.0, 0.0, 0.0))
     plan = deadline.solve(never, TERMS, work=WORK, slack=SLACK)
     assert all(plan.decide(moment(work, SLACK, Place.IDLE)) is Place.ON_DEMAND for work in range(6, WORK, 6))
 
 
-def test_a_month_of_work_is_solved_in_the_same_number_of_stages():
-    plan = deadline.solve(spells.Chances(), TERMS, work=30 * 24 * HOUR, slack=5 * 24 * HOUR)
-    assert len(plan.curves.wait[0].least) == len(PLAN.curves.wait[0].least)
-    assert plan.decide(moment(30 * 24 * HOUR, 5 * 24 * HOUR, Place.IDLE)) is Place.IDLE
+def test_of_a_month_of_work_the_least_slack_grows_as_the_work_does_beyond_three_days():
+    month = 30 * 24 * HOUR
+    plan = deadline.solve(spells.Chances(), TERMS, work=month, slack=10 * 24 * HOUR)
+    three_days, whole = (plan.least_slack(moment(work, 0, Place.IDLE)) for work in (month / 10, month))
+    assert whole == pytest.approx(10 * three_days)
+    assert plan.least_slack(moment(WORK, 0, Place.IDLE)) == pytest.approx(
+        PLAN.least_slack(moment(WORK, 0, Place.IDLE)), rel=0.02
+    )
 
 
 @settings(deadline=None, max_examples=25)
 @given(
     there=st.lists(st.booleans(), min_size=1, max_size=60),
     place=st.sampled_from([Place.IDLE, Place.ON_DEMAND]),
-    work=st.floats(1, WORK),
+    work=st.floats(1, SLACK),
     age=st.integers(1, 30),
     slacks=st.lists(st.floats(0, SLACK), min_size=2, max_size=8),
 )
 def test_more_slack_never_makes_it_less_willing_to_wait(
     there: list[bool], place: Place, work: float, age: int, slacks: list[float]
 ):
-    plan = deadline.solve(spells.learn(*spells.of(there)), TERMS, work=WORK, slack=SLACK)
+    plan = deadline.solve(spells.learn(*spells.of(there)), TERMS, work=SLACK, slack=SLACK)
     for spot in (False, True):
         buys = [
             plan.decide(moment(work, slack, place, there=spot, age=age)) is Place.ON_DEMAND
