@@ -35,20 +35,27 @@ class Plane:
         """So many of the next patches meet a newer version."""
         self.clock_skew = 0.0
         """Seconds that its clock is ahead of this machine's."""
+        self.watch_faults: list[bytes] = []
+        """What watches are answered with first, one each."""
+        self.watch_pause = 0.1
+        """Seconds after which a change of the Node is seen in a watch, at most."""
         self.ended = False
         self.token = "t1"
         self.url = ""
 
-    def states(self) -> Iterator[Object]:
-        """Of the Node, which tests change as they like: the present one, and each unlike the one before."""
+    def watched(self) -> Iterator[bytes]:
+        """The Node, which tests change as they like: its present state, and each unlike the one before."""
+        if self.watch_faults:
+            yield self.watch_faults.pop()
+            return
         told: Object | None = None
         while not (self.cut_off or self.ended):
             with self.lock:
                 state = copy.deepcopy(self.node)
             if state not in (told, None):
-                yield state
+                yield json.dumps({"type": "MODIFIED", "object": state}).encode() + b"\n"
                 told = state
-            clock.poll(lambda: self.cut_off or self.ended, seconds=0.1)
+            clock.poll(lambda: self.cut_off or self.ended, seconds=self.watch_pause)
 
     def mark(self) -> Object | None:
         """What the Node's annotation says."""
@@ -191,8 +198,8 @@ def running() -> Iterator[Plane]:
         def _watch(self) -> None:
             self.send_response(200)
             self.end_headers()
-            for state in plane.states():
-                self.wfile.write(json.dumps({"type": "MODIFIED", "object": state}).encode() + b"\n")
+            for line in plane.watched():
+                self.wfile.write(line)
 
         do_GET = do_PATCH = do_POST = do_DELETE = _do
 

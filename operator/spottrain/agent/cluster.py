@@ -114,10 +114,10 @@ class Cluster:
                 while line := response.readline():
                     event = json.loads(line)
                     if event["type"] == "ERROR":
-                        raise ApiError(event["object"].get("code") or 500, f"watch {path}")
+                        raise ApiError(int(event["object"]["code"]), f"watch {path}: {event['object']}")
                     if event["type"] != "DELETED":
                         yield dict(event["object"])
-        except (OSError, http.client.HTTPException, ValueError) as error:
+        except (OSError, http.client.HTTPException, ValueError, TypeError, LookupError) as error:
             raise UnreachableError(f"watch {self._server.url}{path}: {error!r}") from error
 
     def _connect(self) -> http.client.HTTPConnection:

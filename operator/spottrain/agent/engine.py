@@ -13,7 +13,19 @@ import dataclasses
 import logging
 
 from spottrain.agent import clock as clocks
-from spottrain.agent import cluster, duty, health, hints, marks, metrics, notice, own_node, standing, watch
+from spottrain.agent import (
+    cluster,
+    drill,
+    duty,
+    health,
+    hints,
+    marks,
+    metrics,
+    notice,
+    own_node,
+    standing,
+    watch,
+)
 
 LOG = logging.getLogger(__name__)
 OPERATOR_ACTS_WITHIN = 2.0
@@ -89,7 +101,9 @@ class Engine:
             if before.failing is not None:
                 LOG.info("%s answers again", heard.source)
             self.health[heard.source] = before.after_success(heard.at)
-            self._standing.take(heard.source, heard.notices, heard.at)
+            # What the Node says is no odd answer, and no other one may follow for minutes.
+            patience = 0.0 if heard.source == drill.NAME else standing.WITHDRAWN_AFTER
+            self._standing.take(heard.source, heard.notices, heard.at, patience)
             return
         self.health[heard.source] = before.after_fault(heard.began, str(heard.fault))
         self._counts.fault(heard.source, heard.fault.kind)

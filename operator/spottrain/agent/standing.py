@@ -22,14 +22,19 @@ class Standing:
     def __init__(self) -> None:
         self._seen: dict[Key, _Seen] = {}
 
-    def take(self, source: str, notices: tuple[notice.Notice, ...], at: float) -> None:
+    def take(
+        self,
+        source: str,
+        notices: tuple[notice.Notice, ...],
+        at: float,
+        withdrawn_after: float = WITHDRAWN_AFTER,
+    ) -> None:
         """A good answer of that source. A fault is no answer, and changes nothing."""
         for one in notices:
             self._seen[source, one.event] = _Seen(one, at)
-        gone = [
-            key for key, seen in self._seen.items() if key[0] == source and at - seen.at >= WITHDRAWN_AFTER
-        ]
-        for key in gone:
+        said = {(source, one.event) for one in notices}
+        others = {key: seen for key, seen in self._seen.items() if key[0] == source and key not in said}
+        for key in [key for key, seen in others.items() if at - seen.at >= withdrawn_after]:
             del self._seen[key]
 
     def adopt(self, one: notice.Notice, at: float) -> None:

@@ -1,5 +1,7 @@
 """What stands, who is blind, when to try again: over moments that are given."""
 
+import dataclasses
+
 import pytest
 
 from spottrain.agent import cluster, duty, health, notice, standing, watch
@@ -17,6 +19,15 @@ def test_one_odd_answer_withdraws_no_notice_and_five_seconds_of_them_do():
 
     seen.take("s", (), 15.0)
     assert seen.of(END) == ()
+
+
+def test_a_source_that_never_errs_withdraws_at_once_and_only_what_it_no_longer_says():
+    other = dataclasses.replace(ONE, event="e2")
+    seen = standing.Standing()
+    seen.take("s", (ONE, other), 10.0, 0.0)
+    seen.take("s", (other,), 10.0, 0.0)
+
+    assert seen.of(END) == (other,)
 
 
 def test_another_sources_answers_withdraw_nothing():

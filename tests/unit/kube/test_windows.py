@@ -84,6 +84,8 @@ def test_a_drill_and_a_mark_without_a_time_are_not_timed():
 
 def test_who_does_not_lead_counts_nothing_and_knows_what_is_under_way():
     story = Story(counts=False)
+    story.look(dataclasses.replace(UNDER_NOTICE, uid="u0"), 0)
+    story.look(None, 1)
     story.look(UNDER_NOTICE, 1)
     story.windows.begin()
     story.look(None, 30, at_work=False)

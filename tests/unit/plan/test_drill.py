@@ -3,7 +3,7 @@
 import datetime as dt
 
 from spottrain.api import conditions, names
-from spottrain.plan import actions
+from spottrain.plan import actions, loss
 from tests.unit.plan import virtual
 
 
@@ -11,6 +11,7 @@ def test_a_drill_is_a_reclaim_of_that_name_with_the_grace_of_its_window() -> Non
     cluster = virtual.Cluster().running()
     node = cluster.pod(1).node
     cluster.change_node(node, notice=names.DRILL, deadline=cluster.now + dt.timedelta(seconds=20))
+    assert loss.classify(cluster.pod(1), cluster.snapshot()).fate is loss.Fate.DOOMED
     cluster.settle()
 
     stopped = {one.name: one.grace for one in cluster.done if isinstance(one, actions.DeletePod)}
