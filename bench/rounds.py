@@ -46,7 +46,7 @@ class Bench:
     report: Report
 
     def of(self, cloud: str) -> None:
-        """All spot machines are new ones of that cloud from now on, with an agent on each."""
+        """All spot machines are that cloud's from now on, with an agent on each."""
         self._install("")
         self.lab.up()
         for name in SPOTS:

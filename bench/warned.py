@@ -5,6 +5,7 @@ it is measured.
 """
 
 import contextlib
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,8 @@ SPOT: Final = {"karpenter.sh/capacity-type": "spot"}
 PATIENCE: Final = 120.0
 NOTICED_WITHIN: Final = 30.0
 BREATH: Final = 0.02
+LEAD: Final = 2.0
+"""Seconds: in its first second or two a kubelet takes longer to end a pod."""
 
 LEAVES, STAYS = "leaves", "stays"
 """What a worker does when it is told to end: it does, or it lives until it is killed and says so."""
@@ -142,9 +145,9 @@ def deleted(lab: Lab, name: str, node: str, words: Path) -> float:
         "spec": {**_pod(words, LEAVES), "nodeName": node, "restartPolicy": "Never"},
     }
     lab.api.call("POST", path, body).expect(name)
-    # Its kubelet has to know that it runs, as of a worker: before that it would end it a second or two later.
+    ripe = f"{name} running for as long as a worker has when its notice comes"
     clock.wait_for(
-        f"{name} running", lambda: _running(lab.api, f"{path}/{name}", words / name), seconds=PATIENCE
+        ripe, lambda: clock.wall() >= said(words / name).get("ready", math.inf) + LEAD, seconds=PATIENCE
     )
     begun = clock.wall()
     lab.api.call("DELETE", f"{path}/{name}").expect(f"deleting {name}")
@@ -155,11 +158,6 @@ def deleted(lab: Lab, name: str, node: str, words: Path) -> float:
         f"the end of {name}", lambda: lab.api.get(f"{path}/{name}").status == 404, seconds=PATIENCE
     )
     return told - begun
-
-
-def _running(api: Api, path: str, words: Path) -> bool:
-    phase = api.get(path).expect(path)["status"].get("phase")
-    return phase == "Running" and "ready" in said(words)
 
 
 def _job(name: str, words: Path, conduct: str, window: float) -> Object:

@@ -88,7 +88,7 @@ class LabTarget:
             raise DemoError(str(error)) from error
 
     def heal(self) -> None:
-        """Start dead nodes, and replace those that were a cloud's."""
+        """Start dead nodes, and those that were a cloud's anew."""
         try:
             self._lab.up()
         except LabError as error:

@@ -214,7 +214,9 @@ class Lab:
         """
         with self.state.locked():
             machine = self._machine(name)
-            fleet.scrap(self.api, machine)
+            node.kill(machine)
+            kwok.remove(self.api, name)
+            node.wipe(machine)
             fleet.start(self.api, self._config(), [machine])
 
     def node_cloud(self, name: str, cloud: str) -> None:

@@ -48,11 +48,14 @@ def start(api: Api, wanted: Config, dead: Iterable[Machine]) -> None:
 def heal(api: Api, wanted: Config, state: State) -> list[str]:
     """Start dead machines (and those whose Node object is gone) anew, end partitions and cordons.
 
-    One that was made a cloud's may be under notice, and is replaced. Returns the names of those started.
+    One that was made a cloud's may be under notice: it starts anew as one of no cloud, with its old disk, on
+    which the images are. Returns the names of those started.
     """
-    clouds = [one for one in machines(state, wanted) if one.metadata_file.exists()]
-    for one in clouds:
-        scrap(api, one)
+    for one in machines(state, wanted):
+        if one.metadata_file.exists():
+            node.kill(one)
+            kwok.remove(api, one.spec.name)
+            one.metadata_file.unlink()
     ill = [one for one in machines(state, wanted) if node.init_pid(one) is None or not _known(api, one)]
     for one in ill:
         node.kill(one)
@@ -63,13 +66,6 @@ def heal(api: Api, wanted: Config, state: State) -> list[str]:
     wait_ready(api, dict.fromkeys((spec.name for spec in wanted.nodes), ""))
     load_images(state, wanted)
     return [one.spec.name for one in ill]
-
-
-def scrap(api: Api, one: Machine) -> None:
-    """End a machine for good, with its Node object: the next of its name is a new one."""
-    node.kill(one)
-    kwok.remove(api, one.spec.name)
-    node.wipe(one)
 
 
 def load_images(state: State, wanted: Config) -> None:

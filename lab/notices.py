@@ -11,17 +11,18 @@ LEAD = 1.0
 
 
 class Notice:
-    """Told from `since` on; the machine dies at `deadline`. Unix seconds, whole ones as clouds tell them."""
+    """Told from `since` on; the machine dies at `deadline`, a whole second, as clouds tell. Unix seconds."""
 
     def __init__(self, machine: Machine, cloud: str, window: float) -> None:
         """The notice is on its way; `window` in seconds."""
-        self.since = math.ceil(clock.wall() + LEAD)
-        self.deadline = self.since + round(window)
+        planned = math.ceil(clock.wall() + LEAD)
+        self.deadline = planned + round(window)
         self._machine = machine
         self._cloud = cloud
         self._life = node.init_pid(machine)
         self._withdrawn = threading.Event()
-        metadata.say(machine, cloud, self.since, self.deadline)
+        metadata.say(machine, cloud, planned, self.deadline)
+        self.since = max(planned, clock.wall())  # on a machine that is very busy the service is late
         self._thread = threading.Thread(target=self._take, daemon=True, name=f"notice-{machine.spec.name}")
         self._thread.start()
 
