@@ -124,7 +124,7 @@ def _parsed(text: str, path: Path) -> Any:
     try:
         import yaml  # noqa: PLC0415 - JSON can be read without it
     except ImportError as error:
-        raise errors.ConfigError(f"{path} isn't JSON: `pip install pyyaml` to read YAML") from error
+        raise errors.ConfigError(f"{path} isn't JSON: `pip install 'spottrain[cli]'` to read YAML") from error
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
