@@ -115,7 +115,7 @@ def estimate(question: Question) -> Answer:
         lost=lost,
         spot=_way(question, spot, 0),
         mixed=_way(question, mixed, question.floor),
-        on_demand=_bought(question, job),
+        on_demand=_bought(question),
         break_even=_break_even(question, lost),
     )
 
@@ -161,8 +161,9 @@ def _way(question: Question, played: forecast.Forecast, floor: int) -> Way:
     )
 
 
-def _bought(question: Question, job: forecast.Job) -> Way:
-    """On-demand alone: nothing is taken away, and it is saved all the same."""
+def _bought(question: Question) -> Way:
+    """On-demand alone: nothing is taken away, and it is saved as seldom as a job ever saves."""
+    job = question.job(question.fixed_interval or interval.LONGEST / 3600)
     wall = question.restart + job.until_done(question.work)
     certain, none = forecast.Spread(wall, wall, wall), forecast.Spread(0, 0, 0)
     if question.prices is None:

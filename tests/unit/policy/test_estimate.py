@@ -64,6 +64,13 @@ def test_a_floor_is_paid_for_and_makes_a_gang_calmer():
     assert answer.spot.cost.mean < answer.mixed.cost.mean
 
 
+def test_on_demand_is_saved_seldom_unless_the_spec_says_how_often():
+    slow = dataclasses.replace(ONE, save=0.1, rate=2.0)
+    assert estimate.estimate(slow).on_demand.wall.mean == pytest.approx(24 + 6 * 0.1)
+    often = dataclasses.replace(slow, fixed_interval=1.0)
+    assert estimate.estimate(often).on_demand.wall.mean == pytest.approx(24 + 24 * 0.1)
+
+
 def test_without_prices_there_is_time_and_no_money():
     answer = estimate.estimate(dataclasses.replace(ONE, prices=None))
     assert (answer.spot.cost, answer.on_demand.cost, answer.break_even) == (None, None, None)
