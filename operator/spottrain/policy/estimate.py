@@ -52,8 +52,8 @@ class Question:
     def places(self, spot_workers: int) -> list[forecast.Place]:
         """Where so many of its workers may run on spot; an index of an Independent job runs by itself."""
         together = spot_workers if self.gang else min(spot_workers, 1)
-        if self.rate is not None:
-            return [forecast.Steady(self.rate * together)]
+        if self.rate is not None or not spot_workers:
+            return [forecast.Steady((self.rate or 0.0) * together)]
         return [forecast.Learnt(one, self.now, together) for one in self.pools.values()]
 
     def job(self, every: float) -> forecast.Job:
