@@ -108,11 +108,10 @@ def _compared(says: forecast.Forecast, came: forecast.Run, figure: Callable[[for
 def figures(traces: Path) -> dict[str, float]:
     """Bias (of the mean: forecast over truth, less 1) and coverage, on spot alone and with a fallback.
 
-    For jobs that may run in any of five zones, and, as `…_one`, for such as have one zone alone.
+    For jobs that may run in any of five zones; as `…_two` in two, and as `…_one` in one alone.
     """
     found = zones.load(traces)
-    ones: list[Sequence[zones.Zone]] = [[zone] for zone in found]
-    groups = {"": pools.fives(found), "_one": ones}
+    groups = {"": pools.some(found, 5), "_two": pools.some(found, 2), "_one": pools.some(found, 1)}
     result = {}
     for name, some in groups.items():
         for way, fallback in (("spot", None), ("mixed", forecast.Fallback())):

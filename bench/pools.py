@@ -24,7 +24,7 @@ WORK = 48.0
 SEEDS = 5
 SEEDS_ALONE = 50
 FEWEST = 5
-MOST_FIVES = 10
+MOST_GROUPS = 10
 TRACES = Path(__file__).parent / "traces"
 
 RANDOM, LEARNT, PROBED = "random", "learnt", "probed"
@@ -123,28 +123,28 @@ def saved(zones_: Sequence[zones.Zone], jobs: int = JOBS, seeds: int = SEEDS) ->
     return learnt, probed
 
 
-def fives(found: Sequence[zones.Zone]) -> list[Sequence[zones.Zone]]:
-    """Some of the ways to have five of these zones, drawn once for all.
+def some(found: Sequence[zones.Zone], many: int) -> list[Sequence[zones.Zone]]:
+    """Some of the ways to have so many of these zones, drawn once for all.
 
     Raises:
-        ValueError: there are fewer than five.
+        ValueError: there are fewer.
 
     """
-    if len(found) < FEWEST:
-        raise ValueError(f"{len(found)} zones: at least {FEWEST} are compared")
-    every = list(itertools.combinations(found, FEWEST))
-    return _draw(1).sample(every, min(len(every), MOST_FIVES))
+    if len(found) < many:
+        raise ValueError(f"{len(found)} zones: {many} are needed, give a folder with more of them")
+    every = list(itertools.combinations(found, many))
+    return _draw(1).sample(every, min(len(every), MOST_GROUPS))
 
 
 def figures(traces: Path) -> dict[str, float]:
     """For all zones together, for some that any five of them give, and for one job alone.
 
     Raises:
-        ValueError: there are fewer than five zones.
+        ValueError: there are fewer than five zones; the message says what to do.
 
     """
     found = zones.load(traces)
-    of_fives = [saved(five, seeds=2) for five in fives(found)]
+    of_fives = [saved(five, seeds=2) for five in some(found, FEWEST)]
     every, alone = saved(found), saved(found, 1, SEEDS_ALONE)
     return {
         "preemptions_saved": every[0],

@@ -175,6 +175,17 @@ def test_of_several_operators_one_leads_by_a_lease_that_they_may_write() -> None
     assert budget["spec"]["maxUnavailable"] == 1
 
 
+def test_of_config_maps_it_may_read_and_change_the_one_that_keeps_what_is_learnt_of_pools() -> None:
+    name = environment()["SPOTTRAIN_POOLS_MAP"]
+    roles = {one["metadata"]["name"]: one for one in of_kind("Role")}
+    role = roles["spottrain-pools"]
+    assert role["metadata"]["namespace"] == render.NAMESPACE
+    assert [(rule["resources"], rule.get("resourceNames"), rule["verbs"]) for rule in role["rules"]] == [
+        (["configmaps"], None, ["create"]),
+        (["configmaps"], [name], ["get", "patch"]),
+    ]
+
+
 def test_probes_ask_the_paths_that_the_operator_serves() -> None:
     (container,) = operator()["containers"]
     paths = {
@@ -218,7 +229,7 @@ def test_namespaces_narrow_the_rights_to_roles_there() -> None:
         (["nodes"], ["get", "list", "watch"]),
     ]
     roles = {one["metadata"]["namespace"]: one["rules"] for one in of_kind("Role", *options)}
-    assert list(roles) == ["kube-node-lease", "team-a", "team-b"]
+    assert list(roles) == ["kube-node-lease", render.NAMESPACE, "team-a", "team-b"]
     (everywhere, *_) = of_kind("ClusterRole")
     assert roles["team-a"] == roles["team-b"]
     assert roles["team-b"] == [one for one in everywhere["rules"] if one not in cluster["rules"]]
@@ -227,7 +238,10 @@ def test_namespaces_narrow_the_rights_to_roles_there() -> None:
 def test_no_right_is_a_wildcard_and_none_reaches_secrets() -> None:
     rules = [rule for kind in ("ClusterRole", "Role") for one in of_kind(kind) for rule in one["rules"]]
     words = {word for rule in rules for key in ("apiGroups", "resources", "verbs") for word in rule[key]}
-    assert words.isdisjoint({"*", "secrets", "configmaps", "finalizers", "impersonate", "escalate", "bind"})
+    assert words.isdisjoint({"*", "secrets", "finalizers", "impersonate", "escalate", "bind"})
+    (with_maps,) = [one for one in of_kind("Role") if "configmaps" in str(one["rules"])]
+    assert with_maps["metadata"]["name"] == "spottrain-pools"
+    assert "configmaps" not in str(of_kind("ClusterRole"))
 
 
 def test_a_digest_wins_over_the_tag() -> None:

@@ -107,6 +107,7 @@ def test_the_work_left_and_the_save_are_those_that_a_run_has_told(tmp_path: Path
         (["--work", "soon"], "is not a duration"),
         (["--work", "1h", "--spot-price", "free"], "is not a price"),
         (["--work", "1h", "--hazard", "-1"], "is below 0"),
+        (["--work", "1h", "--notice-share", "2"], "is more than all"),
     ],
     ids=str,
 )

@@ -27,7 +27,7 @@ def add_arguments(topics: Any) -> argparse.ArgumentParser:
     one.add_argument("--work", type=seconds, help="how long all workers would take, undisturbed (24h)")
     one.add_argument("--save", type=seconds, help="what a save takes (measured by an earlier run, or 1m)")
     one.add_argument("--restart", type=seconds, default=RESTART, help="from a loss until work goes on (5m)")
-    one.add_argument("--notice-share", type=share, help="of reclaims announced early enough for a save (0.5)")
+    one.add_argument("--notice-share", type=part, help="of reclaims announced early enough for a save (0.5)")
     one.add_argument("--window", type=seconds, help="notice before a node goes (spec.spot.window, or 30s)")
     source = one.add_mutually_exclusive_group()
     source.add_argument("--hazard", type=share, help="reclaims per worker and hour, such as 0.05 or 5%%")
@@ -37,8 +37,8 @@ def add_arguments(topics: Any) -> argparse.ArgumentParser:
     one.add_argument(
         "--learnt", type=Path, help="the ConfigMap of what the operator has learnt, or the text in it"
     )
-    one.add_argument("--spot-price", type=price, help="per worker-hour (spec.prices.spot)")
-    one.add_argument("--on-demand-price", type=price, help="per worker-hour (spec.prices.onDemand)")
+    one.add_argument("--spot-price", type=price, help="of spot, per worker-hour")
+    one.add_argument("--on-demand-price", type=price, help="on demand, per worker-hour")
     one.add_argument("--seed", type=int, default=1, help="of the futures that are played (1)")
     one.add_argument("-o", "--output", choices=("table", "json"), default="table")
     return one
@@ -63,9 +63,17 @@ def _share(text: str) -> float:
     return value
 
 
+def _part(text: str) -> float:
+    value = _share(text)
+    if value > 1:
+        raise ValueError(f"{text} is more than all; write a share like 0.5 or 50%")
+    return value
+
+
 seconds = _argument(duration.parse_seconds)
 price = _argument(money.parse)
 share = _argument(_share)
+part = _argument(_part)
 
 
 def ask(given: argparse.Namespace, now: float) -> estimate.Question:
@@ -124,7 +132,7 @@ def _parsed(text: str, path: Path) -> Any:
     try:
         import yaml  # noqa: PLC0415 - JSON can be read without it
     except ImportError as error:
-        raise errors.ConfigError(f"{path} isn't JSON: `pip install pyyaml` to read YAML") from error
+        raise errors.ConfigError(f"{path} isn't JSON: `pip install 'spottrain[cli]'` to read YAML") from error
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError as error:

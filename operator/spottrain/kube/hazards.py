@@ -24,6 +24,8 @@ SAVE = 300.0
 """Seconds between two writes, at least: what a restart may lose of what was learnt."""
 KEY = "pools.json"
 LOST_KEPT = 1024
+DRAIN = dt.timedelta(minutes=5)
+"""A machine may go so long after its workers were evicted."""
 
 Records = dict[snap.Pool, hazard.Record]
 _log = logging.getLogger(__name__)
@@ -48,12 +50,14 @@ class Hazards:
         self._pods, self._nodes, self._losses, self._patience = pods, nodes, lost, patience
         self._held: dict[str, Machine] = {}
         self._taken: recent.Recent[None] = recent.Recent(LOST_KEPT)
-        self._looked: dt.datetime | None = None
+        self._counted: recent.Recent[None] = recent.Recent(LOST_KEPT)
+        self._begun: dt.datetime | None = None
 
     def look(self, now: dt.datetime) -> None:
         """Take in how things are."""
         hours, before = now.timestamp() / 3600, self._held
-        taken = self._taken_since(self._looked or now, now)
+        self._begun = self._begun or now
+        taken = self._newly_taken(max(self._begun, now - DRAIN), now)
         for name in taken.keys() & before.keys():
             self._taken.set(before[name].uid, None)
         self._held = self._holding(hours)
@@ -69,7 +73,6 @@ class Hazards:
         newest = sorted(self.known, key=lambda pool: self.known[pool].seen, reverse=True)
         for pool in newest[pools.MOST :]:
             del self.known[pool]
-        self._looked = now
 
     def _holding(self, hours: float) -> dict[str, Machine]:
         """The spot machines that carry workers and were not taken."""
@@ -85,16 +88,20 @@ class Hazards:
         known = self._held.get(name)
         return known if known is not None and known.uid == node.uid else None
 
-    def _taken_since(self, last: dt.datetime, now: dt.datetime) -> dict[str, snap.Pool]:
-        """Machines that went since the last look, with their pools."""
-        named = {one.node: one.pool for one in self._losses.since(last) if self._goes(one.node, now)}
+    def _newly_taken(self, since: dt.datetime, now: dt.datetime) -> dict[str, snap.Pool]:
+        """Machines that go, with their pools; each loss that a job has recorded `since` then counts once."""
+        named = {}
+        for one in self._losses.since(since):
+            mark = f"{one.node} {one.time}"
+            spot = one.pool.capacity is clouds.Capacity.SPOT and one.pool.named
+            if spot and mark not in self._counted and self._goes(one.node, now):
+                named[one.node] = one.pool
+                self._counted.set(mark, None)
         hit = set(named.values())
-        others = {
-            name: one.pool for name, one in self._held.items() if one.pool in hit and self._goes(name, now)
-        }
-        spot = {**others, **named}
+        held = self._held.items()
         return {
-            name: pool for name, pool in spot.items() if pool.capacity is clouds.Capacity.SPOT and pool.named
+            **{name: one.pool for name, one in held if one.pool in hit and self._goes(name, now)},
+            **named,
         }
 
     def _goes(self, name: str, now: dt.datetime) -> bool:

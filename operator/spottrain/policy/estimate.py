@@ -52,8 +52,8 @@ class Question:
     def places(self, spot_workers: int) -> list[forecast.Place]:
         """Where so many of its workers may run on spot; an index of an Independent job runs by itself."""
         together = spot_workers if self.gang else min(spot_workers, 1)
-        if self.rate is not None:
-            return [forecast.Steady(self.rate * together)]
+        if self.rate is not None or not spot_workers:
+            return [forecast.Steady((self.rate or 0.0) * together)]
         return [forecast.Learnt(one, self.now, together) for one in self.pools.values()]
 
     def job(self, every: float) -> forecast.Job:
@@ -115,7 +115,7 @@ def estimate(question: Question) -> Answer:
         lost=lost,
         spot=_way(question, spot, 0),
         mixed=_way(question, mixed, question.floor),
-        on_demand=_bought(question, job),
+        on_demand=_bought(question),
         break_even=_break_even(question, lost),
     )
 
@@ -161,8 +161,9 @@ def _way(question: Question, played: forecast.Forecast, floor: int) -> Way:
     )
 
 
-def _bought(question: Question, job: forecast.Job) -> Way:
-    """On-demand alone: nothing is taken away, and it is saved all the same."""
+def _bought(question: Question) -> Way:
+    """On-demand alone: nothing is taken away, and it is saved as seldom as a job ever saves."""
+    job = question.job(question.fixed_interval or interval.LONGEST / 3600)
     wall = question.restart + job.until_done(question.work)
     certain, none = forecast.Spread(wall, wall, wall), forecast.Spread(0, 0, 0)
     if question.prices is None:

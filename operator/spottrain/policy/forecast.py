@@ -14,7 +14,7 @@ from typing import Protocol
 
 from spottrain.policy import hazard, pools
 
-RUNS = 1000
+RUNS = 500
 LOW, HIGH = 0.1, 0.9
 """Between these quantiles lie 80 % of the futures."""
 LONGEST_LOOK_BACK = 72.0

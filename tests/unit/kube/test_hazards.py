@@ -110,6 +110,26 @@ def test_an_eviction_from_a_machine_that_stays_is_no_loss() -> None:
     assert (record.state, record.machines) == (hazard.State.HELD, 0)
 
 
+def test_a_machine_that_goes_a_while_after_its_worker_was_evicted_is_lost_and_once() -> None:
+    fleet = Fleet()
+    fleet.start("n1")
+    fleet.look(60)
+    fleet.now += dt.timedelta(seconds=1)
+    fleet.reclaimed("n1")
+    fleet.worker("n1", gone=True)
+    fleet.look(0.5)
+    fleet.machine("n1", gone=True)
+    assert fleet.look(1).machines == 1
+    assert fleet.look(0.5).machines == pytest.approx(1)
+
+
+def test_a_loss_that_was_recorded_before_this_process_began_is_not_counted_again() -> None:
+    fleet = Fleet()
+    fleet.reclaimed("n1")
+    fleet.start("n2")
+    assert fleet.look(0.5).machines == 0
+
+
 def test_what_a_fallen_pool_has_left_is_no_return_and_a_new_machine_is() -> None:
     fleet = Fleet()
     fleet.start("n1", "n2", "n3")

@@ -80,3 +80,13 @@ def test_deaf_nodes_are_counted_at_each_scrape() -> None:
     assert metrics.registry.get_sample_value("spottrain_spot_nodes_unheard") == 2
     deaf.clear()
     assert metrics.registry.get_sample_value("spottrain_spot_nodes_unheard") == 0
+
+
+def test_a_pool_that_is_known_no_more_has_no_series() -> None:
+    metrics = registry.Metrics()
+    metrics.pools({("spot", "zone-a", "g5"): (0.05, False), ("spot", "zone-b", "g5"): (0.5, True)})
+    metrics.pools({("spot", "zone-b", "g5"): (0.4, True)})
+    labels = {"capacity": "spot", "zone": "zone-b", "instance_type": "g5"}
+    assert metrics.registry.get_sample_value("spottrain_pool_hazard", labels) == pytest.approx(0.4)
+    assert metrics.registry.get_sample_value("spottrain_pool_resting", labels) == pytest.approx(1.0)
+    assert 'zone="zone-a"' not in shown(metrics)

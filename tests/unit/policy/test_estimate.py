@@ -64,6 +64,19 @@ def test_a_floor_is_paid_for_and_makes_a_gang_calmer():
     assert answer.spot.cost.mean < answer.mixed.cost.mean
 
 
+def test_a_floor_of_all_workers_has_no_reclaims_whatever_is_learnt():
+    wild = hazard.Record().after(0.0, held=True).after(1.0, held=False, lost=1, of=1)
+    bought = dataclasses.replace(ONE, workers=2, floor=2, rate=None, pools={"spot/a/g5": wild}, now=1.0)
+    assert estimate.estimate(bought).mixed.reclaims.high == 0
+
+
+def test_on_demand_is_saved_seldom_unless_the_spec_says_how_often():
+    slow = dataclasses.replace(ONE, save=0.1, rate=2.0)
+    assert estimate.estimate(slow).on_demand.wall.mean == pytest.approx(24 + 6 * 0.1)
+    often = dataclasses.replace(slow, fixed_interval=1.0)
+    assert estimate.estimate(often).on_demand.wall.mean == pytest.approx(24 + 24 * 0.1)
+
+
 def test_without_prices_there_is_time_and_no_money():
     answer = estimate.estimate(dataclasses.replace(ONE, prices=None))
     assert (answer.spot.cost, answer.on_demand.cost, answer.break_even) == (None, None, None)

@@ -105,6 +105,21 @@ def test_a_pool_that_was_left_is_as_old_as_it_was_then():
     assert left.after(60.0, held=False) == left
 
 
+def test_after_a_long_gap_nobody_knows_whether_it_was_held():
+    held = HELD.after(3.0, held=True)
+    assert held.resumed(3.1) == held
+    assert held.resumed(4.0).state is hazard.State.LEFT
+    assert held.resumed(4.0).after(4.0, held=True).exits.hours == pytest.approx(held.exits.hours, rel=0.01)
+
+
+def test_hours_in_which_somebody_waited_in_vain_count_against_a_pool_that_is_away():
+    away = HELD.after(1.0, held=False, lost=1, of=1)
+    waited = away.after(5.0, held=False, tried=True)
+    assert sum(waited.returns.hours) == pytest.approx(4.0)
+    assert waited.rest > away.rest
+    assert away.after(5.0, held=False) == away
+
+
 def test_what_was_seen_two_weeks_ago_counts_half():
     lost = lived(2.0, 2.0, 2.0, 2.0)
     later = lost.after(lost.seen + hazard.HALF_LIFE, held=True)
