@@ -4,6 +4,7 @@ Prints a table and writes build/bench/checkpoint.json. docs/benchmarks.md says w
 """
 
 import argparse
+import functools
 import json
 import os
 import re
@@ -19,7 +20,7 @@ from typing import Any
 import spottrain
 from bench import report as reports
 from bench import systems
-from bench.report import Bar, Report
+from bench.report import Bar, Report, finish
 from lab import torch_env
 from lab.errors import LabError
 from tests.contract import faults, gateway
@@ -149,10 +150,8 @@ def served() -> Iterator[tuple[gateway.Gateway, Path]]:
             yield server, local
 
 
-def run(options: argparse.Namespace) -> Report:
+def run(report: Report, options: argparse.Namespace) -> None:
     """All parts, or those that were asked for."""
-    report = Report("checkpoint", BARS)
-    report.notes["load_at_start"] = systems.environment_load()
     with served() as (server, folder):
         if "requests" in options.parts:
             count_requests(report, server, folder)
@@ -160,9 +159,6 @@ def run(options: argparse.Namespace) -> Report:
             transfer(report, server, folder, options.bytes, options.rounds)
         if "kills" in options.parts:
             kill(report, server, folder, options.kills, options.seed)
-    report.notes["load_at_end"] = systems.environment_load()
-    report.write()
-    return report
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -174,13 +170,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--kills", type=int, default=500, help="default: %(default)s")
     parser.add_argument("--seed", type=int, default=1, help="of the kills' moments (default: %(default)s)")
     options = parser.parse_args(argv)
-    try:
-        report = run(options)
-    except (LabError, subprocess.CalledProcessError) as error:
-        print(f"bench: {error}", file=sys.stderr)
-        return 1
-    print(report.table())
-    return 0 if report.met() else 1
+    measure = functools.partial(run, options=options)
+    return finish(Report("checkpoint", BARS), measure, LabError, subprocess.CalledProcessError)
 
 
 if __name__ == "__main__":

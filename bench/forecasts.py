@@ -9,12 +9,12 @@ import argparse
 import math
 import random
 import statistics
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from bench import pools, zones
+from bench.policy import traces
+from bench.report import Report
 from spottrain.policy import forecast, hazard
 
 WORK = 24.0
@@ -105,38 +105,29 @@ def _compared(says: forecast.Forecast, came: forecast.Run, figure: Callable[[for
     return Told(found.mean, found.low, found.high, figure(came))
 
 
-def figures(traces: Path) -> dict[str, float]:
+def measure(report: Report, _: Sequence[traces.Trace], options: argparse.Namespace) -> None:
     """Bias (of the mean: forecast over truth, less 1) and coverage, on spot alone and with a fallback.
 
     For jobs that may run in any of five zones; as `…_two` in two, and as `…_one` in one alone.
+
+    Raises:
+        TraceError: there are no zones, or fewer than five; the message says what to do.
+
     """
-    found = zones.load(traces)
-    groups = {"": pools.some(found, 5), "_two": pools.some(found, 2), "_one": pools.some(found, 1)}
-    result = {}
+    try:
+        found = zones.load(options.traces)
+        groups = {"": pools.some(found, 5), "_two": pools.some(found, 2), "_one": pools.some(found, 1)}
+    except (FileNotFoundError, ValueError) as error:
+        raise traces.TraceError(str(error)) from error
     for name, some in groups.items():
         for way, fallback in (("spot", None), ("mixed", forecast.Fallback())):
             jobs = [one for group in some for one in told(group, fallback)]
-            result[f"plan_runs_{way}{name}"] = float(len(jobs))
+            report.figure(f"plan_runs_{way}{name}", len(jobs))
             for figure in ("wall", "cost"):
                 each = [one[figure] for one in jobs]
-                mean = statistics.mean(one.mean for one in each)
-                result[f"plan_bias_{figure}_{way}{name}"] = (
-                    mean / statistics.mean(one.came for one in each) - 1
+                mean, came = (
+                    statistics.mean(column) for column in zip(*((e.mean, e.came) for e in each), strict=True)
                 )
+                report.figure(f"plan_bias_{figure}_{way}{name}", mean / came - 1)
                 covered = statistics.mean(one.covered for one in each)
-                result[f"plan_coverage_{figure}_{way}{name}"] = covered
-    return result
-
-
-def main() -> None:
-    """Print the figures."""
-    parser = argparse.ArgumentParser(prog="python -m bench.forecasts", description=__doc__)
-    parser.add_argument(
-        "--traces", type=Path, default=pools.TRACES, help=f"folder of traces ({pools.TRACES})"
-    )
-    for name, value in figures(parser.parse_args().traces).items():
-        sys.stdout.write(f"{name:32}{value:10.3f}\n")
-
-
-if __name__ == "__main__":
-    main()
+                report.figure(f"plan_coverage_{figure}_{way}{name}", covered)

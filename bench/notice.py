@@ -4,14 +4,15 @@ Prints a table and writes build/bench/notice.json. docs/benchmarks.md says what 
 """
 
 import argparse
+import functools
 import math
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from bench import agents, rounds, systems
-from bench.report import OUT, Bar, Report
+from bench import agents, rounds
+from bench.report import OUT, Bar, Report, finish
 from bench.rounds import Bench
 from demo.errors import DemoError
 from lab.cluster import Lab
@@ -41,10 +42,8 @@ def percentile(values: Sequence[float], share: float) -> float:
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
 
 
-def run(options: argparse.Namespace) -> Report:
+def run(report: Report, options: argparse.Namespace) -> None:
     """The parts that were asked for."""
-    report = Report("notice", BARS)
-    report.notes["load_at_start"] = systems.environment_load()
     out = OUT / "notice"
     shutil.rmtree(out, ignore_errors=True)
     with rounds.prepared(Lab(LAB), out, report, keep=options.keep) as bench:
@@ -55,9 +54,6 @@ def run(options: argparse.Namespace) -> Report:
             bench.of("aws")
             report.figure("steps_lost", bench.steps_lost(out / "work", options.losses))
     report.figures |= conclusions(report.seconds, report.figures)
-    report.notes["load_at_end"] = systems.environment_load()
-    report.write()
-    return report
 
 
 def heard(bench: Bench, cloud: str, count: int) -> None:
@@ -99,13 +95,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--losses", type=int, default=3, help="to a gang that trains (default: %(default)s)")
     parser.add_argument("--keep", action="store_true", help=f"leave the lab `{LAB}` running")
     options = parser.parse_args(argv)
-    try:
-        report = run(options)
-    except (LabError, DemoError) as error:
-        print(f"bench: {error}", file=sys.stderr)
-        return 1
-    print(report.table())
-    return 0 if report.met() else 1
+    return finish(Report("notice", BARS), functools.partial(run, options=options), LabError, DemoError)
 
 
 if __name__ == "__main__":

@@ -10,13 +10,13 @@ import argparse
 import itertools
 import random
 import statistics
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from bench import zones
+from bench.policy.traces import Trace, TraceError
+from bench.report import Bar, Report
 from spottrain.policy import hazard, pools
 
 JOBS = 20
@@ -25,7 +25,7 @@ SEEDS = 5
 SEEDS_ALONE = 50
 FEWEST = 5
 MOST_GROUPS = 10
-TRACES = Path(__file__).parent / "traces"
+BARS = {"preemptions_saved": Bar(0.15, least=True)}
 
 RANDOM, LEARNT, PROBED = "random", "learnt", "probed"
 
@@ -136,34 +136,23 @@ def some(found: Sequence[zones.Zone], many: int) -> list[Sequence[zones.Zone]]:
     return _draw(1).sample(every, min(len(every), MOST_GROUPS))
 
 
-def figures(traces: Path) -> dict[str, float]:
+def measure(report: Report, _: Sequence[Trace], options: argparse.Namespace) -> None:
     """For all zones together, for some that any five of them give, and for one job alone.
 
     Raises:
-        ValueError: there are fewer than five zones; the message says what to do.
+        TraceError: there are no zones, or fewer than five; the message says what to do.
 
     """
-    found = zones.load(traces)
-    of_fives = [saved(five, seeds=2) for five in some(found, FEWEST)]
-    every, alone = saved(found), saved(found, 1, SEEDS_ALONE)
-    return {
-        "preemptions_saved": every[0],
-        "preemptions_saved_probed": every[1],
-        "preemptions_saved_five": statistics.mean(learnt for learnt, _ in of_fives),
-        "preemptions_saved_five_worst": min(learnt for learnt, _ in of_fives),
-        "preemptions_saved_five_probed": statistics.mean(probed for _, probed in of_fives),
-        "preemptions_saved_alone": alone[0],
-    }
-
-
-def main() -> None:
-    """Print the figures."""
-    parser = argparse.ArgumentParser(prog="python -m bench.pools", description=__doc__)
-    parser.add_argument("--traces", type=Path, default=TRACES, help=f"folder of traces ({TRACES})")
-    given = parser.parse_args()
-    for name, value in figures(given.traces).items():
-        sys.stdout.write(f"{name:32}{value:10.3f}\n")
-
-
-if __name__ == "__main__":
-    main()
+    try:
+        found = zones.load(options.traces)
+        fives = some(found, FEWEST)
+    except (FileNotFoundError, ValueError) as error:
+        raise TraceError(str(error)) from error
+    learnt, probed = saved(found)
+    report.figure("preemptions_saved", learnt)
+    report.figure("preemptions_saved_probed", probed)
+    of_fives = [saved(five, seeds=2) for five in fives]
+    report.figure("preemptions_saved_five", statistics.mean(learnt for learnt, _ in of_fives))
+    report.figure("preemptions_saved_five_worst", min(learnt for learnt, _ in of_fives))
+    report.figure("preemptions_saved_five_probed", statistics.mean(probed for _, probed in of_fives))
+    report.figure("preemptions_saved_alone", saved(found, 1, SEEDS_ALONE)[0])

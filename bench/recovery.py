@@ -4,6 +4,7 @@ Prints a table and writes build/bench/recovery.json. docs/benchmarks.md says wha
 """
 
 import argparse
+import functools
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from bench import cold, gangs, moments, plane, systems, vanished, watching
 from bench import report as reports
 from bench.moments import Moments
-from bench.report import OUT, Bar, Report
+from bench.report import OUT, Bar, Report, finish
 from demo import facts
 from demo.errors import DemoError
 from demo.facts import Fault
@@ -136,17 +137,12 @@ def die(report: Report, rounds: int, *, keep: bool) -> None:
     cold.measure("cold", cold.deaths(rounds), OUT / "cold", note, keep=keep)
 
 
-def run(options: argparse.Namespace) -> Report:
+def run(report: Report, options: argparse.Namespace) -> None:
     """All parts, or those that were asked for."""
-    report = Report("recovery", BARS)
-    report.notes["load_at_start"] = systems.environment_load()
     if set(options.parts) & set(ON_KWOK):
         beside_jobset(report, options)
     if "cold" in options.parts:
         die(report, options.rounds, keep=options.keep)
-    report.notes["load_at_end"] = systems.environment_load()
-    report.write()
-    return report
 
 
 def beside_jobset(report: Report, options: argparse.Namespace) -> None:
@@ -182,13 +178,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=3, help="how often each case is measured (default: 3)")
     parser.add_argument("--keep", action="store_true", help="leave the labs `bench` and `cold` running")
     options = parser.parse_args(argv)
-    try:
-        report = run(options)
-    except (LabError, DemoError) as error:
-        print(f"bench: {error}", file=sys.stderr)
-        return 1
-    print(report.table())
-    return 0 if report.met() else 1
+    return finish(Report("recovery", BARS), functools.partial(run, options=options), LabError, DemoError)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 import json
 import statistics
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,25 @@ class Report:
     def met(self) -> bool:
         """Whether every bar that was measured is met."""
         return all(self.bars[name].met(value) for name, value in self.figures.items() if name in self.bars)
+
+
+def finish(report: Report, measure: Callable[[Report], None], *troubles: type[Exception]) -> int:
+    """Measure, and print the table, also of what was measured before a trouble; the exit code.
+
+    0 when every bar that was measured is met.
+    """
+    report.notes["load_at_start"] = systems.environment_load()
+    try:
+        measure(report)
+    except troubles as error:
+        print(f"bench: {error}", file=sys.stderr)
+        whole = False
+    else:
+        whole = True
+    report.notes["load_at_end"] = systems.environment_load()
+    report.write()
+    print(report.table())
+    return 0 if whole and report.met() else 1
 
 
 def say(text: str) -> None:

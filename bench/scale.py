@@ -4,6 +4,7 @@ Prints a table and writes build/bench/scale.json. docs/benchmarks.md says what i
 """
 
 import argparse
+import functools
 import re
 import statistics
 import sys
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 
 from bench import gangs, plane, shards, systems, watching
 from bench import report as reports
-from bench.report import Bar, Report
+from bench.report import Bar, Report, finish
 from lab import clock, process
 from lab.cluster import Lab
 from lab.errors import LabError
@@ -140,6 +141,21 @@ def running(lab: Lab) -> Iterator[Operator]:
         ours.stop(lab)
 
 
+def run(report: Report, options: argparse.Namespace) -> None:
+    """The parts that were asked for."""
+    lab = plane.up()
+    try:
+        with running(lab) as operator, plane.fleet(lab, NODES, GPUS):
+            if "gangs" in options.parts:
+                measure(report, operator, options)
+            if "shards" in options.parts:
+                shard(report, operator, options)
+            report.figure("peak_mib", operator.peak_mib())
+    finally:
+        if not options.keep:
+            lab.remove()
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """0 when every bar that was measured is met."""
     parser = argparse.ArgumentParser(prog="python -m bench.scale", description=__doc__)
@@ -152,24 +168,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=2, help="storms (default: 2)")
     parser.add_argument("--keep", action="store_true", help="leave the lab `bench` running")
     options = parser.parse_args(argv)
-    report = Report("scale", BARS)
-    try:
-        lab = plane.up()
-        try:
-            with running(lab) as operator, plane.fleet(lab, NODES, GPUS):
-                if "gangs" in options.parts:
-                    measure(report, operator, options)
-                if "shards" in options.parts:
-                    shard(report, operator, options)
-                report.figure("peak_mib", operator.peak_mib())
-        finally:
-            if not options.keep:
-                lab.remove()
-    except LabError as error:
-        print(f"bench: {error}", file=sys.stderr)
-        return 1
-    print(report.table())
-    return 0 if report.met() else 1
+    return finish(Report("scale", BARS), functools.partial(run, options=options), LabError)
 
 
 if __name__ == "__main__":

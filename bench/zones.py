@@ -1,7 +1,8 @@
-"""Public traces of spot capacity, zone by zone.
+"""Zones of public traces of spot capacity that were probed at the same time.
 
-A file holds `metadata` (`gap_seconds` between probes, `zone`, prices) and `data`, one number a probe: **1 is
-unavailable**. Other collections of the same data write it the other way round.
+A file of the collection holds `metadata` (`gap_seconds` between probes, `zone`, prices) and `data`, one
+number a probe: **1 is unavailable**. Other collections of the same data write it the other way round. In the
+traces that are shipped (bench.policy.traces) all zones begin together, and there are no prices.
 """
 
 import datetime as dt
@@ -9,6 +10,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from bench.policy import traces
+
+_UNKNOWN = dt.datetime.fromtimestamp(0, dt.UTC)
+_TICK = 1 / 6
+_SPOT, _ON_DEMAND = 1.0, 3.14
+"""Where a trace has no prices: the ratio of the published figures."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +39,17 @@ def load(folder: Path) -> list[Zone]:
 
     """
     place = folder / "h100" if (folder / "h100").is_dir() else folder
+    shipped = place / "h100.runs"
+    if shipped.is_file():
+        return _together([_as_zone(one) for one in traces.read(place) if one.group == shipped.stem])
     zones = [_zone(path) for path in sorted(place.glob("*.json"))]
     if not zones:
-        raise FileNotFoundError(f"no *.json of zones in {place}: give a folder of traces with --traces")
+        raise FileNotFoundError(f"no *.json and no h100.runs in {place}: give a folder of traces of zones")
     return _together(zones)
+
+
+def _as_zone(trace: traces.Trace) -> Zone:
+    return Zone(trace.pool, _UNKNOWN, _TICK, trace.there, _SPOT, _ON_DEMAND)
 
 
 def _zone(path: Path) -> Zone:
@@ -46,8 +61,8 @@ def _zone(path: Path) -> Zone:
         start=dt.datetime.fromisoformat(metadata["start_time"]),
         tick=metadata["gap_seconds"] / 3600,
         up=tuple(not one for one in trace["data"]),
-        spot=prices.get("price") or 1.0,
-        on_demand=prices.get("on_demand_price") or 3.14,
+        spot=prices.get("price") or _SPOT,
+        on_demand=prices.get("on_demand_price") or _ON_DEMAND,
     )
 
 

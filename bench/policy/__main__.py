@@ -5,16 +5,25 @@ Prints tables and writes build/bench/policy.json. docs/benchmarks.md says what i
 
 import argparse
 import collections.abc as cabc
+import functools
 import sys
 from pathlib import Path
 
+from bench import forecasts, pools
 from bench.policy import deadlines, traces
-from bench.report import Report
+from bench.report import Report, finish
 
 Part = cabc.Callable[[Report, cabc.Sequence[traces.Trace], argparse.Namespace], None]
-PARTS: dict[str, Part] = {"deadline": deadlines.measure}
+PARTS: dict[str, Part] = {"deadline": deadlines.measure, "pools": pools.measure, "plan": forecasts.measure}
 """Each adds its figures to the report and prints its tables; its bars are among `BARS`."""
-BARS = {**deadlines.BARS}
+BARS = {**deadlines.BARS, **pools.BARS}
+
+
+def run(report: Report, options: argparse.Namespace) -> None:
+    """The parts that were asked for."""
+    found = traces.read(options.traces)
+    for part in options.parts:
+        PARTS[part](report, found, options)
 
 
 def main(argv: cabc.Sequence[str] | None = None) -> int:
@@ -25,16 +34,8 @@ def main(argv: cabc.Sequence[str] | None = None) -> int:
     parser.add_argument("--starts", type=int, default=4, help="runs by pool and setting that are compared")
     parser.add_argument("--runs", type=int, default=10_000, help="in which no deadline may be missed")
     options = parser.parse_args(argv)
-    report = Report("policy", BARS)
-    try:
-        pools = traces.read(options.traces)
-        for part in options.parts:
-            PARTS[part](report, pools, options)
-    except (traces.TraceError, OSError) as error:
-        print(f"bench: {error}", file=sys.stderr)
-        return 1
-    print(report.table())
-    return 0 if report.met() else 1
+    measure = functools.partial(run, options=options)
+    return finish(Report("policy", BARS), measure, traces.TraceError, OSError)
 
 
 if __name__ == "__main__":
