@@ -34,6 +34,7 @@ class Report:
     seconds: dict[str, dict[str, list[float]]] = field(default_factory=dict)
     figures: dict[str, float] = field(default_factory=dict)
     notes: dict[str, Any] = field(default_factory=dict)
+    folder: Path = OUT
 
     def add(self, case: str, system: str, value: float) -> None:
         """One measured round."""
@@ -50,11 +51,11 @@ class Report:
         self.write()
 
     def write(self) -> None:
-        """To build/bench/."""
+        """To the folder."""
         bars = {name: bar.value for name, bar in self.bars.items()}
         document = {**self.figures, "seconds": self.seconds, "bars": bars, **self.notes}
-        OUT.mkdir(parents=True, exist_ok=True)
-        (OUT / f"{self.name}.json").write_text(json.dumps(document, indent=1) + "\n")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / f"{self.name}.json").write_text(json.dumps(document, indent=1) + "\n")
 
     def table(self) -> str:
         """For people."""
