@@ -322,7 +322,7 @@ def test_after_three_losses_in_a_pool_the_next_workers_prefer_another(job: play.
         job.wait_running(4)
         assert job.status()["lastReclaim"]["instanceType"] == "g5"
         assert job.events("PoolRests") == [
-            "spot g5 zone-a has just lost 3 nodes or more: other places are preferred for a while"
+            "spot g5 zone-a has just lost machines: other places are preferred for a while"
         ]
         with play.machines(api, {"name": "calm-1", "labels": calm}):
             job.evict("tr-0-4")

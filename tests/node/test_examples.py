@@ -125,7 +125,7 @@ def unbroken(site: Site, example: Example) -> object:
     """What it ends with when nothing happens to it."""
     job = manifest(site, example, example.length)
     site.job.applied(job)
-    site.job.wait_phase("Complete", 2 * PATIENCE)
+    site.job.wait_phase("Complete", 4 * PATIENCE)
     status = site.job.status()
     assert (status["reclaims"], status["failures"]) == (0, 0), status
     return example.result(site, job)
@@ -134,10 +134,10 @@ def unbroken(site: Site, example: Example) -> object:
 def broken(site: Site, example: Example) -> object:
     """What it ends with when the node of its last worker is drained after a commit."""
     job = manifest(site, example, {**example.length, **example.slow})
-    site.job.applied(job).wait("a commit", lambda: committed(site), 2 * PATIENCE)
+    site.job.applied(job).wait("a commit", lambda: committed(site), 3 * PATIENCE)
     last = job["spec"].get("workers", 1) - 1
     site.lab.node_drain(site.node_of(f"tr-{last}-1"))
-    site.job.wait_phase("Complete", 3 * PATIENCE)
+    site.job.wait_phase("Complete", 4 * PATIENCE)
     status = site.job.status()
     assert (status["reclaims"] > 0, status["failures"]) == (True, 0), status
     log = site.log(f"tr-{last}-2")
@@ -148,7 +148,7 @@ def broken(site: Site, example: Example) -> object:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1200)
 @pytest.mark.usefixtures("prepared")
 @pytest.mark.parametrize("example", TABLE, ids=lambda one: one.folder)
 def test_an_example_whose_node_is_drained_ends_as_it_does_unbroken(site: Site, example: Example) -> None:

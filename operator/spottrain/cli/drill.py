@@ -50,10 +50,15 @@ def run(wish: Wish, cluster: Cluster, clock: Clock, tell: Callable[[str], None])
     if problem:
         raise errors.ClusterError(problem)
     event = secrets.token_hex(6)
+    workers = _workers(wish.node, cluster)  # now: once it has begun they may be gone
     asked = {"id": event, "window": wish.window, "asked": duration.format_time(_now(clock))}
     cluster.run("annotate", "node", wish.node, f"{names.ANNOTATION_DRILL}={json.dumps(asked)}")
     try:
-        _follow(wish, event, cluster, clock, tell)
+        mark = _begun(wish, event, cluster, clock)
+        tell(f"drill {event} has begun: for its workers {wish.node} is taken at {mark['deadline']}")
+        tell(f"workers on it: {', '.join(workers)}" if workers else "no worker is on it: nobody has to stop")
+        _see_the_end(wish, event, cluster, clock)
+        tell(f"over: {wish.node} takes workers again")
     except BaseException:
         # Whatever goes wrong here, also an impatient Ctrl-C: nothing of it is left on the node.
         with contextlib.suppress(errors.ClusterError):
@@ -61,27 +66,29 @@ def run(wish: Wish, cluster: Cluster, clock: Clock, tell: Callable[[str], None])
         raise
 
 
-def _follow(wish: Wish, event: str, cluster: Cluster, clock: Clock, tell: Callable[[str], None]) -> None:
-    def marked() -> Object | None:
-        said = _json(cluster.get("node", wish.node), names.ANNOTATION_RECLAIM)
-        return said if said.get("event") == event else None
+def _mark(wish: Wish, event: str, cluster: Cluster) -> Object | None:
+    """The drill's on the Node."""
+    said = _json(cluster.get("node", wish.node), names.ANNOTATION_RECLAIM)
+    return said if said.get("event") == event else None
 
-    mark = _wait(marked, clock, TAKEN_UP_SECONDS)
+
+def _begun(wish: Wish, event: str, cluster: Cluster, clock: Clock) -> Object:
+    mark: Object | None = _wait(lambda: _mark(wish, event, cluster), clock, TAKEN_UP_SECONDS)
     if mark is None:
         raise errors.ClusterError(
             f"the agent of {wish.node} has not begun the drill within {TAKEN_UP_SECONDS:.0f} s, so it is "
             "called off: is it as new as this command, and this machine's clock right? Its log says more"
         )
-    workers = _workers(wish.node, cluster)
-    tell(f"drill {event} has begun: for its workers {wish.node} is taken at {mark['deadline']}")
-    tell(f"workers on it: {', '.join(workers)}" if workers else "no worker is on it, so nobody has to stop")
-    if not _wait(lambda: marked() is None, clock, wish.window + WITHDRAWN_SECONDS):
+    return mark
+
+
+def _see_the_end(wish: Wish, event: str, cluster: Cluster, clock: Clock) -> None:
+    if not _wait(lambda: _mark(wish, event, cluster) is None, clock, wish.window + WITHDRAWN_SECONDS):
         raise errors.ClusterError(
             f"{wish.node} is still marked, {WITHDRAWN_SECONDS:.0f} s after the drill's end: is its agent "
             f"alive? `kubectl annotate node {wish.node} {names.ANNOTATION_RECLAIM}-` and "
             f"`kubectl taint node {wish.node} {names.TAINT_RECLAIM}-` take the mark away"
         )
-    tell(f"over: {wish.node} takes workers again")
 
 
 def refusal(node: Object, now: dt.datetime, *, force: bool) -> str:

@@ -38,6 +38,8 @@ class _Sight:
     version: str
     since: float
     limit: float
+    after_gap: bool = False
+    """It has not been seen to change since our reads failed."""
 
 
 class Leases:
@@ -59,6 +61,7 @@ class Leases:
         self._sights: dict[str, _Sight] = {}
         self._silent: set[str] = set()
         self._read_at: float | None = None
+        self._gap = False
 
     @property
     def silenced(self) -> cabc.Set[str]:
@@ -68,6 +71,14 @@ class Leases:
     def silent(self, name: str) -> bool:
         """The node's lease has not changed for too long."""
         return name in self._silent
+
+    def doubtful(self, name: str) -> bool:
+        """Nothing can be said of the node yet: we could not read for a while, and have not for long since.
+
+        After an outage of the API Kubernetes calls nodes NotReady whose kubelets could not renew leases.
+        """
+        sight = self._sights.get(name)
+        return sight is not None and sight.after_gap and name not in self._silent
 
     def dead_for(self, name: str) -> float:
         """For how many seconds the node has been dead, to half a renewal: 0 while none is missing."""
@@ -109,7 +120,7 @@ class Leases:
 
     def _forget_times(self) -> None:
         """Nothing that was timed across a gap counts."""
-        self._read_at = None
+        self._read_at, self._gap = None, True
         for name in self._sights.keys() - self._silent:
             del self._sights[name]
 
@@ -122,14 +133,18 @@ class Leases:
             self._set(name, silent=False)
         for name, lease in found.items():
             self._look_at(name, lease, now)
+        self._gap = False
 
     def _look_at(self, name: str, lease: Object, now: float) -> None:
         version = lease["metadata"]["resourceVersion"]
         known = self._sights.get(name)
         if known is None or known.version != version:
             seconds = (lease.get("spec") or {}).get("leaseDurationSeconds") or DEFAULT_DURATION
-            self._sights[name] = _Sight(version, now, SILENCE_SHARE * seconds)
+            doubted = self.doubtful(name)
+            self._sights[name] = _Sight(version, now, SILENCE_SHARE * seconds, self._gap and known is None)
             self._set(name, silent=False)
+            if doubted:
+                self._changed(name)
         elif now - known.since >= known.limit:
             self._set(name, silent=True)
 

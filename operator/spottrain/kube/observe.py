@@ -158,11 +158,13 @@ class Nodes:
         self.by_name[name] = views.node(raw, self._settings)
         return self.by_name[name] != before
 
-    def seen(self, name: str, *, watched: bool, silent: bool) -> snap.Node:
+    def seen(self, name: str, *, watched: bool, silent: bool, doubtful: bool = False) -> snap.Node:
         """The node with what else is known of it; kept, since every snapshot holds all of them."""
         node, kept = self.by_name[name], self._seen.get(name)
-        if kept is None or kept[0] is not node or (kept[1].watched, kept[1].silent) != (watched, silent):
-            kept = self._seen[name] = (node, dataclasses.replace(node, watched=watched, silent=silent))
+        known = None if kept is None else (kept[1].watched, kept[1].silent, kept[1].doubtful)
+        if kept is None or kept[0] is not node or known != (watched, silent, doubtful):
+            now = dataclasses.replace(node, watched=watched, silent=silent, doubtful=doubtful)
+            kept = self._seen[name] = (node, now)
         return kept[1]
 
 
@@ -206,7 +208,8 @@ class World:
         nodes = dict(self.nodes.by_name)
         for name in nodes.keys() & (self.pods.at_work | self.leases.silenced):
             watched, silent = name in self.pods.at_work, self.leases.silent(name)
-            nodes[name] = self.nodes.seen(name, watched=watched, silent=silent)
+            doubtful = self.leases.doubtful(name)
+            nodes[name] = self.nodes.seen(name, watched=watched, silent=silent, doubtful=doubtful)
         return nodes
 
     def _gone_nodes(self, pods: tuple[snap.Pod, ...]) -> dict[str, snap.Node]:

@@ -154,7 +154,8 @@ def _settle_one(draft: drafts.Draft, attempt: status.Attempt) -> None:
 def _late_evidence(pod: snap.Pod, snapshot: snap.Snapshot) -> tuple[str, str] | None:
     """Evidence that isn't our own deletion. A node that has just turned NotReady is enough here."""
     node = snapshot.nodes.get(pod.node)
-    if node is not None and not node.ready and not pod.outcome and not snapshot.suspicion:
+    not_ready = node is not None and not node.ready and not node.doubtful
+    if not_ready and not pod.outcome and not snapshot.suspicion:
         return loss.NODE_LOST, f"node {pod.node} is not ready"
     evidence = loss.reclaim_cause(pod, snapshot)
     return None if evidence is None or evidence[0] == loss.POD_DELETED else evidence

@@ -203,6 +203,9 @@ class Node:
     instance_type: str = ""
     watched: bool = False
     silent: bool = False
+    doubtful: bool = False
+    """After an outage of the API its lease has not been watched for long enough: that it is NotReady may only
+    mean that its kubelet could not say otherwise."""
     ready: bool = True
     ready_since: dt.datetime | None = None
     unschedulable: bool = False
@@ -224,7 +227,7 @@ class Node:
         """Silent, or NotReady for `patience` seconds or longer."""
         if self.silent:
             return True
-        if self.ready or self.ready_since is None:
+        if self.ready or self.ready_since is None or self.doubtful:
             return False
         return (now - self.ready_since).total_seconds() >= patience
 

@@ -253,3 +253,16 @@ def test_the_old_job_stays_until_it_is_known_what_ended_its_workers() -> None:
     cluster.change_node("m2", silent=True)
     cluster.recovered()
     assert (cluster.status.reclaims, cluster.status.failures) == (1, 0)
+
+
+def test_a_node_that_is_not_ready_after_an_outage_is_given_the_time_of_a_lease() -> None:
+    """Kubernetes saw old leases as well, and the kubelets may just not have been back."""
+    cluster = gang(2)
+    since = cluster.now
+    cluster.change_node("m1", ready=False, ready_since=since, doubtful=True)
+    cluster.pass_time(30)
+    cluster.settle()
+    assert cluster.status.attempt == 1
+    cluster.change_node("m1", doubtful=False)
+    cluster.settle()
+    assert cluster.status.attempt == 2
