@@ -43,16 +43,13 @@ def describe(draft: drafts.Draft) -> None:
     for one in nodes:
         if one.created is not None and _is_new(one, snapshot.now) and not _hears(one, snapshot.now):
             draft.wake_at(one.created + STARTS_WITHIN)
-    known = conditions.find(draft.status.conditions, conditions.NOTICES_HEARD)
     unheard = deaf(nodes, snapshot.now)
     if unheard:
         text = _sentence(unheard, len(nodes), snapshot.now)
-        if known is None or known.status is not False:
-            draft.say(conditions.AGENT_MISSING, text, warning=True)
-        draft.condition(conditions.NOTICES_HEARD, False, conditions.AGENT_MISSING, text)
-    elif known is not None and known.status is False:
+        draft.fault(conditions.NOTICES_HEARD, conditions.AGENT_MISSING, text)
+    else:
         message = "every spot node that its workers run on has an agent that hears notices"
-        draft.condition(conditions.NOTICES_HEARD, True, conditions.AGENTS_LISTEN, message)
+        draft.mended(conditions.NOTICES_HEARD, conditions.AGENTS_LISTEN, message)
 
 
 def _sentence(unheard: list[snap.Node], of: int, now: dt.datetime) -> str:

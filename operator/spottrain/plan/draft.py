@@ -49,6 +49,21 @@ class Draft:
         new = conditions.Condition(type, status, reason, message, self.snapshot.now, self.snapshot.generation)
         self.update(conditions=conditions.merged(self.status.conditions, new))
 
+    def fault(self, type: str, reason: str, text: str) -> None:  # noqa: A002 - as the field is called
+        """Set the condition to False, with a warning if it wasn't."""
+        if not self._is_false(type):
+            self.say(reason, text, warning=True)
+        self.condition(type, False, reason, text)
+
+    def mended(self, type: str, reason: str, text: str) -> None:  # noqa: A002
+        """Set the condition to True if it is False: nobody asks for what was never wrong."""
+        if self._is_false(type):
+            self.condition(type, True, reason, text)
+
+    def _is_false(self, type: str) -> bool:  # noqa: A002
+        known = conditions.find(self.status.conditions, type)
+        return known is not None and known.status is False
+
     @property
     def changes_job(self) -> bool:
         """The plan deletes, suspends or resumes our Job: its status is for the next pass."""

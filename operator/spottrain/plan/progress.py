@@ -95,10 +95,7 @@ def _tell_grace(draft: drafts.Draft, stop: snap.Stop) -> None:
         draft.condition(conditions.GRACE_SUFFICIENT, True, conditions.SAVE_FITS, needs)
         return
     text = f"{needs}: a reclaim loses what came since the last save"
-    known = conditions.find(draft.status.conditions, conditions.GRACE_SUFFICIENT)
-    if known is None or known.status is not False:
-        draft.say(conditions.SAVE_TOO_SLOW, text, warning=True)
-    draft.condition(conditions.GRACE_SUFFICIENT, False, conditions.SAVE_TOO_SLOW, text)
+    draft.fault(conditions.GRACE_SUFFICIENT, conditions.SAVE_TOO_SLOW, text)
 
 
 def _tell_what_is_left_behind(draft: drafts.Draft) -> None:
@@ -112,13 +109,10 @@ def _tell_what_is_left_behind(draft: drafts.Draft) -> None:
 
 def _tell_storing(draft: drafts.Draft, problem: str) -> None:
     """Only a sidecar says so: of what it leaves lying the program knows nothing."""
-    known = conditions.find(draft.status.conditions, conditions.CHECKPOINTS_STORED)
     if problem:
-        if known is None or known.status is not False:
-            draft.say(conditions.NOT_STORED, problem, warning=True)
-        draft.condition(conditions.CHECKPOINTS_STORED, False, conditions.NOT_STORED, problem)
-    elif known is not None and known.status is False:
-        draft.condition(conditions.CHECKPOINTS_STORED, True, conditions.STORED, "they are stored again")
+        draft.fault(conditions.CHECKPOINTS_STORED, conditions.NOT_STORED, problem)
+    else:
+        draft.mended(conditions.CHECKPOINTS_STORED, conditions.STORED, "they are stored again")
 
 
 def _about(seconds: float) -> str:

@@ -19,15 +19,12 @@ def describe(draft: drafts.Draft) -> None:
     snapshot = draft.snapshot
     if not snapshot.windows:
         return
-    known = conditions.find(draft.status.conditions, conditions.WINDOW_HOLDS)
     text = _sentence(snapshot)
     if text:
-        if known is None or known.status is not False:
-            draft.say(conditions.WINDOW_TOO_SHORT, text, warning=True)
-        draft.condition(conditions.WINDOW_HOLDS, False, conditions.WINDOW_TOO_SHORT, text)
-    elif known is not None and known.status is False:
+        draft.fault(conditions.WINDOW_HOLDS, conditions.WINDOW_TOO_SHORT, text)
+    else:
         message = "machines last as long after their notice as the workers' grace counts on"
-        draft.condition(conditions.WINDOW_HOLDS, True, conditions.WINDOW_LASTS, message)
+        draft.mended(conditions.WINDOW_HOLDS, conditions.WINDOW_LASTS, message)
 
 
 def _sentence(snapshot: snap.Snapshot) -> str:
