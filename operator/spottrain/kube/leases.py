@@ -10,6 +10,7 @@ import asyncio
 import collections.abc as cabc
 import dataclasses
 import logging
+import math
 from typing import Any
 
 from spottrain.kube import client as clients
@@ -38,8 +39,8 @@ class _Sight:
     version: str
     since: float
     limit: float
-    after_gap: bool = False
-    """It has not been seen to change since our reads failed."""
+    doubt: float = 0.0
+    """Until when, on our clock, nothing is made of what Kubernetes says of the node."""
 
 
 class Leases:
@@ -73,12 +74,13 @@ class Leases:
         return name in self._silent
 
     def doubtful(self, name: str) -> bool:
-        """Nothing can be said of the node yet: we could not read for a while, and have not for long since.
+        """Nothing can be said of the node yet: for a while we could not read, and nobody else could.
 
-        After an outage of the API Kubernetes calls nodes NotReady whose kubelets could not renew leases.
+        After an outage of the API Kubernetes calls nodes NotReady whose kubelets could not renew leases, and
+        takes it back some time after they have.
         """
         sight = self._sights.get(name)
-        return sight is not None and sight.after_gap and name not in self._silent
+        return sight is not None and sight.doubt > 0 and name not in self._silent
 
     def dead_for(self, name: str) -> float:
         """For how many seconds the node has been dead, to half a renewal: 0 while none is missing."""
@@ -140,13 +142,20 @@ class Leases:
         known = self._sights.get(name)
         if known is None or known.version != version:
             seconds = (lease.get("spec") or {}).get("leaseDurationSeconds") or DEFAULT_DURATION
-            doubted = self.doubtful(name)
-            self._sights[name] = _Sight(version, now, SILENCE_SHARE * seconds, self._gap and known is None)
+            limit = SILENCE_SHARE * seconds
+            self._sights[name] = _Sight(version, now, limit, self._doubt(known, now + limit))
             self._set(name, silent=False)
-            if doubted:
-                self._changed(name)
         elif now - known.since >= known.limit:
             self._set(name, silent=True)
+        if known is not None and 0 < known.doubt <= now:
+            self._sights[name].doubt = 0.0
+            self._changed(name)
+
+    def _doubt(self, known: _Sight | None, end: float) -> float:
+        """After a gap: without an end until the lease changes, and from then on until that one."""
+        if known is None:
+            return math.inf if self._gap else 0.0
+        return end if known.doubt == math.inf else known.doubt
 
     def _set(self, name: str, *, silent: bool) -> None:
         if silent == (name in self._silent):
