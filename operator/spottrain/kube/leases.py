@@ -74,7 +74,7 @@ class Leases:
         return name in self._silent
 
     def doubtful(self, name: str) -> bool:
-        """Nothing can be said of the node yet: for a while we could not read, and nobody else could.
+        """Nothing can be said of the node yet: for a while we could not read, and so perhaps nobody could.
 
         After an outage of the API Kubernetes calls nodes NotReady whose kubelets could not renew leases, and
         takes it back some time after they have.
@@ -99,6 +99,7 @@ class Leases:
                 found = await self._read(self._wanted() | self._silent)
             except errors.KubeError as error:
                 _log.warning("leases: %s", error)
+                self._gap = True
                 self._forget_times()
             else:
                 self._look(found, asyncio.get_running_loop().time())
@@ -122,7 +123,7 @@ class Leases:
 
     def _forget_times(self) -> None:
         """Nothing that was timed across a gap counts."""
-        self._read_at, self._gap = None, True
+        self._read_at = None
         for name in self._sights.keys() - self._silent:
             del self._sights[name]
 
