@@ -15,7 +15,6 @@ from spottrain.policy import estimate, forecast, hazard, interval, money, pools
 
 SAVE, RESTART = 60.0, 300.0
 """Seconds, where nothing is said and nothing was measured."""
-CONFIG_MAP_KEY = "pools.json"
 HOUR = 3600.0
 
 
@@ -158,7 +157,7 @@ def _pools(path: Path | None, wanted: Sequence[str]) -> dict[str, hazard.Record]
         return {}
     raw = _read(path)
     try:
-        known = pools.decode((raw.get("data") or {}).get(CONFIG_MAP_KEY) or json.dumps(raw))
+        known = pools.decode((raw.get("data") or {}).get(pools.KEY) or json.dumps(raw))
     except ValueError as error:
         raise errors.ConfigError(f"{path} {error}") from error
     chosen = {name: one for name, one in known.items() if not wanted or any(part in name for part in wanted)}

@@ -22,7 +22,6 @@ from spottrain.policy import hazard, pools
 LOOK = 30.0
 SAVE = 300.0
 """Seconds between two writes, at least: what a restart may lose of what was learnt."""
-KEY = "pools.json"
 LOST_KEPT = 1024
 DRAIN = dt.timedelta(minutes=5)
 """A machine may go so long after its workers were evicted."""
@@ -123,7 +122,7 @@ class Keeper:
         """What was kept; nothing where there is none, or none that can be read."""
         try:
             found = await self._client.request("GET", self._path(self._name))
-            records = pools.decode((found.get("data") or {}).get(KEY) or pools.encode({}))
+            records = pools.decode((found.get("data") or {}).get(pools.KEY) or pools.encode({}))
         except errors.NotFoundError:
             return {}
         except (errors.KubeError, ValueError) as error:
@@ -133,7 +132,7 @@ class Keeper:
 
     async def save(self, known: cabc.Mapping[snap.Pool, hazard.Record]) -> None:
         """Write it."""
-        data = {KEY: pools.encode({pool.key: one for pool, one in known.items()})}
+        data = {pools.KEY: pools.encode({pool.key: one for pool, one in known.items()})}
         body: dict[str, Any] = {"metadata": {"name": self._name, "namespace": self._namespace}, "data": data}
         try:
             try:

@@ -11,18 +11,33 @@ MOST_PREFERRED = 3
 
 
 def preferred(snapshot: snap.Snapshot, attempt_id: str) -> tuple[snap.Pool, ...]:
-    """A few spot pools, the best one first; none where there is no choice.
+    """A few spot pools, the best one first, for one attempt; see Choice."""
+    return Choice(snapshot).preferred(attempt_id)
 
-    The draw is the attempt's own: deciding again decides the same, and jobs don't all follow each other.
-    """
-    rested = set(storms.resting(snapshot))
-    seen = {node.pool: hazard.Record() for node in snapshot.nodes.values()}
-    found = {pool.key: pool for pool in {**seen, **snapshot.known} if _on_offer(pool)}
-    if len(found) < 2:
-        return ()
-    records = {name: snapshot.known.get(pool, hazard.Record()) for name, pool in found.items()}
-    order = pools.ranked(records, snapshot.hours, random.Random(attempt_id))  # noqa: S311 - chance, not secrecy
-    return tuple(found[name] for name in order if found[name] not in rested)[:MOST_PREFERRED]
+
+class Choice:
+    """The spot pools that there are to choose from, for all workers that are made in a pass."""
+
+    def __init__(self, snapshot: snap.Snapshot) -> None:
+        seen = dict.fromkeys((node.pool for node in snapshot.nodes.values()), hazard.Record())
+        self._found = {pool.key: pool for pool in {**seen, **snapshot.known} if _on_offer(pool)}
+        self._records = {
+            name: snapshot.known.get(pool, hazard.Record()) for name, pool in self._found.items()
+        }
+        self._resting = set(storms.resting(snapshot))
+        self._hours = snapshot.hours
+
+    def preferred(self, attempt_id: str) -> tuple[snap.Pool, ...]:
+        """A few of them, the best one first; none where there is no choice.
+
+        The draw is the attempt's own: deciding again decides the same, and jobs don't all follow each other.
+        """
+        if len(self._found) < 2:
+            return ()
+        order = pools.ranked(self._records, self._hours, random.Random(attempt_id))  # noqa: S311 - chance, not secrecy
+        return tuple(self._found[name] for name in order if self._found[name] not in self._resting)[
+            :MOST_PREFERRED
+        ]
 
 
 def _on_offer(pool: snap.Pool) -> bool:

@@ -88,7 +88,7 @@ def _overlays(draft: drafts.Draft, places: shard.Places, wanted: list[int]) -> l
     if not wanted:
         return []
     lingering = places.lingering
-    for_floor = _missing_from_floor(snapshot, places)
+    for_floor, choice = _missing_from_floor(snapshot, places), preferences.Choice(snapshot)
     common = actions.Overlay(
         index=0,
         attempt=0,
@@ -104,7 +104,7 @@ def _overlays(draft: drafts.Draft, places: shard.Places, wanted: list[int]) -> l
             index=index,
             attempt=shards.attempt(index),
             attempt_id=(drawn := _draw_id(snapshot, index, shards.attempt(index))),
-            preferred=preferences.preferred(snapshot, drawn),
+            preferred=choice.preferred(drawn),
             floor=number < for_floor,
             go=index not in lingering,
         )

@@ -15,6 +15,8 @@ HORIZON = 12.0
 MOST = 64
 """Pools that are kept: those seen last. A text of them has less than 32 KiB."""
 VERSION = 1
+KEY = "pools.json"
+"""Under which a ConfigMap holds the text."""
 
 Records = Mapping[str, hazard.Record]
 
