@@ -77,7 +77,7 @@ class State:
         """Make the networks and ports of the lowest free slot this lab's own, if it has none yet."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with locks.held(ROOT / ".slots.lock"):
-            (self.folder / "slot").write_text(f"{self.addresses.slot}\n")
+            _write(self.folder / "slot", f"{self.addresses.slot}\n")
 
     def prepare(self) -> None:
         """Make the folders."""
@@ -86,7 +86,7 @@ class State:
 
     def save(self, wanted: Config) -> None:
         """Remember what was started; written last, so its absence means a start that was cut short."""
-        (self.folder / "config.json").write_text(json.dumps(config.to_json(wanted), indent=1) + "\n")
+        _write(self.folder / "config.json", json.dumps(config.to_json(wanted), indent=1) + "\n")
 
     def forget(self) -> None:
         """The lab is down."""
@@ -94,8 +94,8 @@ class State:
 
     def started(self) -> Config | None:
         """The configuration of the lab that was started and not taken down since."""
-        path = self.folder / "config.json"
-        return config.from_json(json.loads(path.read_text())) if path.exists() else None
+        text = _read(self.folder / "config.json")
+        return None if text is None else config.from_json(json.loads(text))
 
     def locked(self) -> AbstractContextManager[None]:
         """Held by every command that changes the lab."""
@@ -104,7 +104,8 @@ class State:
 
 def slots() -> dict[str, int]:
     """The slot of every lab that has files here."""
-    return {path.parent.name: int(path.read_text()) for path in ROOT.glob("*/slot")}
+    texts = {path.parent.name: _read(path) for path in ROOT.glob("*/slot")}
+    return {name: int(text) for name, text in texts.items() if text is not None}
 
 
 def left_over() -> list[str]:
@@ -120,3 +121,18 @@ def others_started(name: str) -> bool:
 def is_root() -> bool:
     """Whether this process may make namespaces and mounts."""
     return os.geteuid() == 0
+
+
+def _write(path: Path, text: str) -> None:
+    """Whole or not at all: other labs' commands read these files while this lab's are at work."""
+    new = path.with_name(f".{path.name}.new")
+    new.write_text(text)
+    new.replace(path)
+
+
+def _read(path: Path) -> str | None:
+    """None when the file is not there, or no longer."""
+    try:
+        return path.read_text()
+    except FileNotFoundError:
+        return None

@@ -1,7 +1,7 @@
 """The operator from its image and chart on the shared lab's real kubelets, and jobs for it."""
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import pytest
 
 from lab import node_files, shell
 from lab.cluster import Lab
+from lab.errors import LabError
 from manifests import render
 from tests.cluster import play
 from tests.release import IMAGE, Release
@@ -24,6 +25,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.node)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """With a failure, what the operator and the API said of the job: it is gone when the report is read."""
+    report = yield
+    place = getattr(item, "funcargs", {}).get("site")
+    if report.when == "call" and report.failed and place is not None:
+        report.sections.append(("the job and its operator", place.account()))
+    return report
 
 
 @pytest.fixture(scope="session")
@@ -112,8 +125,24 @@ class Site:
         self._release.uninstall()
         self.lab.kubectl("delete", "namespace", self.namespace, "--wait=false", "--ignore-not-found")
 
-    def _kubectl(self, *words: str) -> None:
-        self.lab.kubectl("--namespace", self.namespace, *words)
+    def account(self) -> str:
+        """The job's status, its pods, the nodes, and the end of the operator's log."""
+        questions = (
+            ("get", "stj", "tr", "--output=yaml"),
+            ("get", "pods", "--output=wide"),
+            ("get", "nodes"),
+            ("logs", f"deployment/{self.namespace}-op", "--tail=300"),
+        )
+        return "\n".join(self._answer(*words) for words in questions)
+
+    def _answer(self, *words: str) -> str:
+        try:
+            return self._kubectl(*words)
+        except LabError as error:
+            return str(error)
+
+    def _kubectl(self, *words: str) -> str:
+        return self.lab.kubectl("--namespace", self.namespace, *words)
 
     def add_programs(self, name: str, paths: Sequence[Path]) -> None:
         """A ConfigMap of these files."""
