@@ -58,8 +58,13 @@ lab-down: ## take all local clusters down; built programs and images are kept
 	for name in $$($(PYTHON) -m lab list); do $(PYTHON) -m lab --name $$name down; done
 
 .PHONY: manifests
-manifests: venv ## make anew what is made from crds/ and charts/: the chart's copy, its README, install.yaml
-	$(PY) -m manifests.render
+manifests: venv ## make anew what is made from crds/, charts/ and metrics: copies, READMEs, install.yaml, boards, rules
+	PYTHONPATH=.:operator $(PY) -m manifests.render
+
+.PHONY: pictures
+pictures: venv ## pictures of the Grafana boards, of a story on the local cluster: docs/pictures/*.png
+	mkdir -p docs/pictures
+	SPOTTRAIN_PICTURES=docs/pictures $(BIN)/pytest -n 0 tests/cluster/test_boards.py
 
 # What `make demo CLUSTER=current` is told: see docs/demo.md.
 export IMAGE WORKER_IMAGE STORE_URI STORE_ENDPOINT TORCH_HOST_PATH

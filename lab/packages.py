@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from lab import clock, shell
+from lab import build, clock, locks, shell
 from lab.errors import LabError
 
 # Program (or file) → Debian package.
@@ -22,6 +22,7 @@ NEEDED = {
     "mmdebstrap": "mmdebstrap",
 }
 _APT = ("apt-get", "-qq", "-o", "DPkg::Lock::Timeout=120")
+_QUIET = {"DEBIAN_FRONTEND": "noninteractive"}
 
 
 def missing(needed: Mapping[str, str] = NEEDED) -> list[str]:
@@ -42,10 +43,36 @@ def install(needed: Mapping[str, str] = NEEDED) -> None:
         raise LabError(f"install these programs by this system's own means: {', '.join(programs)}")
     print(f"install {' '.join(packages)} ...", end=" ", flush=True)
     started = clock.now()
-    quiet = {"DEBIAN_FRONTEND": "noninteractive"}
-    shell.run(*_APT, "update", env=quiet)
-    shell.run(*_APT, "install", "--yes", "--no-install-recommends", *packages, env=quiet)
+    shell.run(*_APT, "update", env=_QUIET)
+    shell.run(*_APT, "install", "--yes", "--no-install-recommends", *packages, env=_QUIET)
     print(f"{clock.now() - started:.0f} s")
+
+
+def unpacked(package: str) -> Path:
+    """The folder with the package's files, unpacked into the cache now if it was not.
+
+    Nothing is installed: no service of it starts, and nothing that it depends on comes with it.
+    """
+    target = build.cache_root() / "packages" / package
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with locks.held(target.parent / "lock"):
+            if not target.exists():
+                _unpack(package, target)
+    return target
+
+
+def _unpack(package: str, target: Path) -> None:
+    unfinished = target.with_suffix(".unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir()
+    shell.run(*_APT, "update", env=_QUIET)
+    # Apt's own user can't write there.
+    shell.run(*_APT, "-o", "APT::Sandbox::User=root", "download", package, cwd=unfinished, env=_QUIET)
+    (archive,) = unfinished.glob("*.deb")
+    shell.run("dpkg-deb", "--extract", archive, unfinished)
+    archive.unlink()
+    unfinished.rename(target)
 
 
 def _present(program: str) -> bool:

@@ -1,6 +1,7 @@
 """Makes the files that are made from others.
 
-These are the chart's copy of the resource, its README's table of values, and the rendered install.
+These are the chart's copy of the resource, its README's table of values, the rendered install, and what
+is made of the declared metrics: their reference, boards and rules.
 """
 
 import argparse
@@ -16,6 +17,7 @@ from typing import Any
 import yaml
 
 from lab import build, errors
+from manifests.monitoring import files
 
 ROOT = Path(__file__).resolve().parent.parent
 CRD = ROOT / "crds/spottrain.dev_spottrainingjobs.yaml"
@@ -155,6 +157,7 @@ def outputs() -> dict[Path, str]:
         CRD_COPY: CRD.read_text(),
         README: readme(README.read_text()),
         INSTALL: install(),
+        **files.outputs(ROOT),
     }
 
 
@@ -170,6 +173,7 @@ def main(argv: cabc.Sequence[str] | None = None) -> int:
     for path in stale:
         print(f"{path.relative_to(ROOT)}: {'out of date, run `make manifests`' if check else 'written'}")
         if not check:
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(wanted[path])
     return 1 if check and stale else 0
 

@@ -24,6 +24,9 @@ EVERYTHING = (
     "--set=priorityClassName=system-cluster-critical",
     "--set=replicas=2",
     "--set=agent.enabled=true",
+    "--set=agentMonitor.enabled=true",
+    "--set=rules.enabled=true",
+    "--set=dashboards.enabled=true",
 )
 
 
@@ -275,6 +278,48 @@ def test_the_jobs_own_metrics_are_found_by_the_port_that_their_worker_declares()
     assert [one["metadata"]["name"] for one in both] == ["spottrain", "spottrain-workers"]
     (narrow,) = of_kind("PodMonitor", "--set=workerMonitor.enabled=true", "--set=namespaces={team-a}")
     assert narrow["spec"]["namespaceSelector"] == {"matchNames": ["team-a"]}
+
+
+def test_the_agents_metrics_are_found_with_the_name_of_their_node() -> None:
+    (monitor,) = of_kind("PodMonitor", "--set=agentMonitor.enabled=true")
+    (agent,) = of_kind("DaemonSet", "--set=agent.enabled=true")
+    (container,) = agent["spec"]["template"]["spec"]["containers"]
+    (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
+    assert endpoint["port"] == container["ports"][0]["name"]
+    assert endpoint["relabelings"][0]["targetLabel"] == "node"
+    labels = agent["spec"]["template"]["metadata"]["labels"]
+    assert labels.items() >= monitor["spec"]["selector"]["matchLabels"].items()
+
+
+def test_d6_alerts_keep_their_placeholders() -> None:
+    (made,) = of_kind("PrometheusRule", "--set=rules.enabled=true", "--set=rules.labels.release=prom")
+    assert made["spec"] == yaml.safe_load((render.ROOT / "manifests/rules.yaml").read_text())
+    assert made["metadata"]["labels"]["release"] == "prom"
+    assert "{{ $labels.namespace }}/{{ $labels.job }} lacks {{ $value }} of the workers" in str(made)
+
+
+def test_an_alert_leads_to_wherever_the_runbooks_are() -> None:
+    place = "https://wiki.example.com/spottrain/runbooks"
+    (made,) = of_kind("PrometheusRule", "--set=rules.enabled=true", f"--set=rules.runbooks={place}")
+    rules = [rule for group in made["spec"]["groups"] for rule in group["rules"] if "alert" in rule]
+    assert rules
+    assert all(rule["annotations"]["runbook_url"] == f"{place}#{rule['alert'].lower()}" for rule in rules)
+
+
+def test_d7_boards_reach_grafanas_sidecar_as_they_are() -> None:
+    made = of_kind(
+        "ConfigMap", "--set=dashboards.enabled=true", "--set=dashboards.annotations.grafana_folder=GPU"
+    )
+    found = {name: text for one in made for name, text in one["data"].items()}
+    boards = sorted((render.ROOT / "manifests/dashboards").glob("*.json"))
+    assert found == {f"spottrain-{path.name}": path.read_text() for path in boards}
+    assert {one["metadata"]["labels"]["grafana_dashboard"] for one in made} == {"1"}
+    assert {one["metadata"]["annotations"]["grafana_folder"] for one in made} == {"GPU"}
+
+
+def test_boards_and_rules_are_made_for_those_who_ask() -> None:
+    kinds = {one["kind"] for one in objects()}
+    assert kinds.isdisjoint({"PrometheusRule", "PodMonitor", "ServiceMonitor", "ConfigMap"})
 
 
 def test_d8_no_object_is_too_big_for_client_side_apply() -> None:

@@ -61,7 +61,7 @@ class Operator:
         self.log = log
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
-            self._port = probe.getsockname()[1]
+            self.port = probe.getsockname()[1]
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -71,7 +71,7 @@ class Operator:
             sys.executable,
             "-c",
             "from spottrain.controller.main import main; main()",
-            f"--http-port={self._port}",
+            f"--http-port={self.port}",
             f"--node-loss-seconds={NODE_LOSS}",
             "--settlement-seconds=5",
             "--progress-seconds=0",  # nobody answers at the addresses of kwok's pods
@@ -87,7 +87,7 @@ class Operator:
 
     def get(self, path: str) -> str:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}{path}", timeout=5) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
                 return str(answer.read().decode())
         except OSError:
             return ""

@@ -212,4 +212,6 @@ def test_prometheus_reads_how_a_run_fares(bench: processes.Bench, tmp_path: Path
     assert 0 < told["spottrain_run_restore_seconds"] < 10
     assert told["spottrain_run_checkpoint_step"] >= before.step
     assert 0 <= time.time() - told["spottrain_run_checkpoint_timestamp_seconds"] < 60
+    assert told["spottrain_run_save_interval_seconds"] >= 0
+    assert 0 < told["spottrain_run_unsaved_seconds"] < 60
     assert told["spottrain_run_grace_seconds"] == 30

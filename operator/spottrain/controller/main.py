@@ -3,6 +3,7 @@
 import asyncio
 import collections.abc as cabc
 import datetime as dt
+import functools
 import gc
 import logging
 import os
@@ -173,6 +174,8 @@ class Operator:
         Without an election this process leads. With one it fills its caches and stands by until it does.
         """
         health = probes.Health(self.reflectors)
+        for one in self.reflectors:
+            self.metrics.time_watch(one.name, functools.partial(health.silence, one))
         server = await probes.serve(self.settings.http_port, health, self.metrics)
         parts = [asyncio.create_task(one.run(), name=one.name) for one in self.reflectors]
         parts += [

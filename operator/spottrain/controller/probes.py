@@ -28,9 +28,12 @@ class Health:
 
     def deaf(self, limit: float) -> list[str]:
         """Sentences on watches that were silent for longer than `limit` seconds."""
-        now = asyncio.get_running_loop().time()
-        ages = [(one.name, now - max(one.heard, self._started)) for one in self._reflectors]
+        ages = [(one.name, self.silence(one)) for one in self._reflectors]
         return [f"{name}: nothing heard for {age:.0f} s" for name, age in ages if age > limit]
+
+    def silence(self, one: reflector.Reflector) -> float:
+        """Seconds since the last sign of life on that watch, or since the start before the first."""
+        return asyncio.get_running_loop().time() - max(one.heard, self._started)
 
 
 async def serve(port: int, health: Health, metrics: registry.Metrics) -> web.AppRunner:

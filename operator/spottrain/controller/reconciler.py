@@ -228,4 +228,5 @@ def _same(new: snap.Refusal, known: snap.Refusal | None) -> bool:
 def _change(snapshot: snap.Snapshot, plan: actions.Plan) -> registry.Change:
     floor = 0 if isinstance(snapshot.spec, Exception) else snapshot.spec.spot.floor
     before, after = snapshot.status, plan.status
-    return registry.Change(snapshot.namespace, snapshot.name, floor, before, after, plan.reclaims)
+    placed = max((pod.bound for pod in snapshot.current.values() if pod.bound), default=None)
+    return registry.Change(snapshot.namespace, snapshot.name, floor, before, after, plan.reclaims, placed)

@@ -18,6 +18,7 @@ class Change:
     """One pass. `before` is what was in the cluster until then, `after` what is there now.
 
     `reclaims` are those that it has recorded: of independent indexes there may be many, each of another pool.
+    `placed` is when the last of the attempt's workers got its node.
     """
 
     namespace: str
@@ -26,6 +27,7 @@ class Change:
     before: status.Status
     after: status.Status
     reclaims: tuple[status.Reclaim, ...] = ()
+    placed: dt.datetime | None = None
 
 
 class Metrics:
@@ -37,13 +39,27 @@ class Metrics:
         self.registry = prometheus.CollectorRegistry()
         prometheus.ProcessCollector(registry=self.registry)
         job = ("namespace", "job")
-        lost = ("namespace", "cause", "capacity", "provider", "zone")
+        lost = ("namespace", "cause", "capacity", "provider", "zone", "instance_type")
         self._reclaims = self._counter("reclaims", "Workers lost with their node or by eviction", lost)
         self._failures = self._counter("failures", "Attempts ended by an application failure", ("namespace",))
         self._attempts = self._counter("attempts", "Attempts begun", ("namespace", "cause"))
         self._running_after = prometheus.Histogram(
             "spottrain_reclaim_to_running_seconds",
             "From the record of a reclaim until all workers run again",
+            ("namespace",),
+            buckets=RESTART_SECONDS,
+            registry=self.registry,
+        )
+        self._placed_after = prometheus.Histogram(
+            "spottrain_reclaim_to_placed_seconds",
+            "From the record of a reclaim until all workers have a node",
+            ("namespace",),
+            buckets=RESTART_SECONDS,
+            registry=self.registry,
+        )
+        self._started_after = prometheus.Histogram(
+            "spottrain_placed_to_running_seconds",
+            "From there until they run: images, volumes",
             ("namespace",),
             buckets=RESTART_SECONDS,
             registry=self.registry,
@@ -56,11 +72,18 @@ class Metrics:
             registry=self.registry,
         )
         self._workers = self._gauge("job_workers_running", "Running workers", (*job, "capacity"))
-        self._wanted = self._gauge("job_workers_desired", "Workers the job asks for", job)
+        self._wanted = self._gauge(
+            "job_workers_desired", "Workers the job asks for; none while it is suspended", job
+        )
         self._shortfall = self._gauge(
             "job_floor_shortfall",
             "On-demand workers missing from the floor of a job that runs or starts",
             job,
+        )
+        self._attempt = self._gauge("job_attempt", "Number of the job's newest attempt", job)
+        self._step = self._gauge("job_step", "Last step that the job is known to have done", job)
+        self._checkpoint = self._gauge(
+            "job_checkpoint_timestamp_seconds", "When the job's newest checkpoint was made, Unix time", job
         )
         self._deaf = prometheus.Gauge(
             "spottrain_spot_nodes_unheard",
@@ -78,6 +101,9 @@ class Metrics:
         self._pool_resting = self._gauge("pool_resting", "1 while the pool is left alone after a loss", pool)
         self._queue = prometheus.Gauge(
             "spottrain_queue_length", "Jobs that wait for a pass", registry=self.registry
+        )
+        self._silence = self._gauge(
+            "watch_silence_seconds", "Since the API server was last heard of on this watch", ("watch",)
         )
 
     def _counter(self, name: str, text: str, labels: tuple[str, ...]) -> prometheus.Counter:
@@ -101,6 +127,10 @@ class Metrics:
     def count_deaf_nodes(self, count: cabc.Callable[[], float]) -> None:
         """Ask there at each scrape: an agent's silence is no event."""
         self._deaf.set_function(count)
+
+    def time_watch(self, name: str, silence: cabc.Callable[[], float]) -> None:
+        """Ask there at each scrape for how many seconds nothing was heard: silence is no event."""
+        self._silence.labels(name).set_function(silence)
 
     def lasted(self, provider: str, seconds: float) -> None:
         """So long a machine lasted after its notice."""
@@ -129,14 +159,15 @@ class Metrics:
     def _announce(self, namespace: str) -> None:
         """Series exist at 0 before their first event, or `increase()` would never see it."""
         self._failures.labels(namespace)
-        self._running_after.labels(namespace)
+        for histogram in (self._running_after, self._placed_after, self._started_after):
+            histogram.labels(namespace)
         for cause in status.Cause:
             self._attempts.labels(namespace, str(cause))
 
     def _count_reclaims(self, change: Change) -> None:
         for one in change.reclaims:
-            labels = (change.namespace, one.cause, one.capacity, one.provider, one.zone)
-            self._reclaims.labels(*labels).inc()
+            place = (one.capacity, one.provider, one.zone, one.instance_type)
+            self._reclaims.labels(change.namespace, one.cause, *place).inc()
 
     def _observe_restart(self, change: Change) -> None:
         after = change.after
@@ -147,6 +178,11 @@ class Metrics:
         if last.cause is status.Cause.RECLAIMED and last.running and (old is None or old.running is None):
             seconds: dt.timedelta = last.running - last.start
             self._running_after.labels(change.namespace).observe(seconds.total_seconds())
+            if change.placed is not None:
+                # By the API server's clock, in whole seconds.
+                placed = min(max(change.placed, last.start), last.running)
+                self._placed_after.labels(change.namespace).observe((placed - last.start).total_seconds())
+                self._started_after.labels(change.namespace).observe((last.running - placed).total_seconds())
 
     def _show(self, change: Change) -> None:
         job, workers = (change.namespace, change.name), change.after.workers
@@ -155,17 +191,24 @@ class Metrics:
         running["unknown"] = workers.running - workers.spot - workers.on_demand
         for capacity, count in running.items():
             self._workers.labels(*job, capacity).set(0 if over else count)
-        self._wanted.labels(*job).set(0 if over else workers.desired)
+        idle = over or change.after.phase is status.Phase.SUSPENDED
+        self._wanted.labels(*job).set(0 if idle else workers.desired)
         met = conditions.find(change.after.conditions, conditions.FLOOR_MET)
         waits = not over and change.after.attempt > 0 and met is not None and met.status is not True
         self._shortfall.labels(*job).set(max(0, change.floor - workers.on_demand) if waits else 0)
+        self._attempt.labels(*job).set(change.after.attempt)
+        if change.after.step is not None:
+            self._step.labels(*job).set(change.after.step)
+        newest = change.after.checkpoint
+        if newest is not None and newest.time is not None:
+            self._checkpoint.labels(*job).set(newest.time.timestamp())
 
     def forget(self, namespace: str, name: str) -> None:
         """The job is gone, and its series with it."""
         for capacity in ("spot", "on-demand", "unknown"):
             _remove(self._workers, namespace, name, capacity)
-        _remove(self._wanted, namespace, name)
-        _remove(self._shortfall, namespace, name)
+        for gauge in (self._wanted, self._shortfall, self._attempt, self._step, self._checkpoint):
+            _remove(gauge, namespace, name)
 
 
 def _remove(gauge: prometheus.Gauge, *labels: str) -> None:

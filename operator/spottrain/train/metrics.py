@@ -41,6 +41,8 @@ class Reading:
     skipped: int | None = None
     saved_step: int | None = None
     saved_time: float | None = None
+    interval: float | None = None
+    unsaved: float | None = None
     stop: float | None = None
     grace: float | None = None
 
@@ -64,6 +66,10 @@ def _lines(now: Reading) -> Iterator[str]:
     yield from _one("checkpoint_step", "gauge", "Step of the newest checkpoint", now.saved_step)
     yield from _one(
         "checkpoint_timestamp_seconds", "gauge", "When it was committed, Unix time", now.saved_time
+    )
+    yield from _one("save_interval_seconds", "gauge", "Between saves, as it is wanted now", now.interval)
+    yield from _one(
+        "unsaved_seconds", "gauge", "Training that a loss without notice would cost now", now.unsaved
     )
     outcomes = (('{outcome="committed"}', tally.saves), ('{outcome="failed"}', tally.failed))
     yield from _metric("saves_total", "counter", "Saves of this life", outcomes)

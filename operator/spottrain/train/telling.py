@@ -31,6 +31,8 @@ class Telling:
         self._saved: saver.Verdict | None = None
         self._tally = metrics.Tally()
         self._fits: bool | None = None
+        self._safe: float | None = None
+        """Until then all work is in a checkpoint, on the monotonic clock."""
         self.resumed_from: int | None = None
         self.total: int | None = None
 
@@ -51,6 +53,7 @@ class Telling:
     def begin(self, pacer: pace.Pacer, restored: restore.Restored) -> None:
         """Training goes on from there, at the pace of `pacer`."""
         self._pacer, self._restored, self.resumed_from = pacer, restored, restored.step
+        self._safe = self._clock.monotonic()
 
     def step_done(self, step: int, rank: int) -> None:
         """This step is done."""
@@ -64,7 +67,7 @@ class Telling:
         if not verdict.committed:
             self._tally = replace(self._tally, failed=self._tally.failed + 1)
             return
-        self._saved = verdict
+        self._saved, self._safe = verdict, self._clock.monotonic() - verdict.seconds
         self._tally = self._tally.saved(blocked=verdict.blocked, whole=verdict.seconds)
 
     def foresee(self) -> None:
@@ -119,6 +122,7 @@ class Telling:
     def metrics(self) -> bytes:
         """The page for Prometheus."""
         saved, restored, outlook = self._saved, self._restored, self._pacer.outlook()
+        moment = self._clock.monotonic()
         now = metrics.Reading(
             self._tally,
             step=self.step,
@@ -129,6 +133,8 @@ class Telling:
             skipped=restored.skipped if restored else None,
             saved_step=saved.step if saved else self.resumed_from,
             saved_time=saved.time if saved else restored.time if restored else None,
+            interval=None if self._safe is None else self._pacer.interval(moment),
+            unsaved=None if self._safe is None else moment - self._safe,
             stop=outlook.seconds if outlook else None,
             grace=self._told.grace,
         )

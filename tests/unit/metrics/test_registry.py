@@ -50,12 +50,13 @@ def test_forgetting_costs_the_same_beside_a_thousand_jobs() -> None:
 
 def test_a_reclaim_is_counted_under_its_cause_and_place() -> None:
     moment = duration.parse_time("2026-01-01T00:00:00Z")
-    lost = status.Reclaim(moment, "NodeLost", "n1", "zone-a", "spot", "aws", 0, 1)
+    lost = status.Reclaim(moment, "NodeLost", "n1", "zone-a", "spot", "aws", 0, 1, "p5")
     moved = dataclasses.replace(lost, cause="Evicted", zone="zone-b")
     metrics = registry.Metrics()
     after = dataclasses.replace(ONE, reclaims=3, last_reclaim=moved)
     metrics.saw(dataclasses.replace(change("a", ONE, after), reclaims=(lost, moved, lost)))
     labels = {"namespace": "t", "cause": "NodeLost", "capacity": "spot", "provider": "aws", "zone": "zone-a"}
+    labels |= {"instance_type": "p5"}
     assert metrics.registry.get_sample_value("spottrain_reclaims_total", labels) == pytest.approx(2.0)
     labels |= {"cause": "Evicted", "zone": "zone-b"}
     assert metrics.registry.get_sample_value("spottrain_reclaims_total", labels) == pytest.approx(1.0)
@@ -90,3 +91,45 @@ def test_a_pool_that_is_known_no_more_has_no_series() -> None:
     assert metrics.registry.get_sample_value("spottrain_pool_hazard", labels) == pytest.approx(0.4)
     assert metrics.registry.get_sample_value("spottrain_pool_resting", labels) == pytest.approx(1.0)
     assert 'zone="zone-a"' not in shown(metrics)
+
+
+def test_how_far_a_job_is_and_when_it_last_saved_is_told_once_known() -> None:
+    metrics, job = registry.Metrics(), {"namespace": "t", "job": "a"}
+    metrics.saw(change("a", status.Status(), ONE))
+    value = metrics.registry.get_sample_value
+    assert value("spottrain_job_attempt", job) == 1
+    assert value("spottrain_job_step", job) is None
+    assert value("spottrain_job_checkpoint_timestamp_seconds", job) is None
+    saved = status.Checkpoint(40, duration.parse_time("1970-01-01T00:01:00Z"))
+    metrics.saw(change("a", ONE, dataclasses.replace(ONE, step=41, checkpoint=saved)))
+    assert value("spottrain_job_step", job) == 41
+    assert value("spottrain_job_checkpoint_timestamp_seconds", job) == 60
+
+
+def test_a_suspended_job_asks_for_no_workers() -> None:
+    metrics = registry.Metrics()
+    metrics.saw(change("a", ONE, dataclasses.replace(ONE, phase=status.Phase.SUSPENDED)))
+    labels = {"namespace": "t", "job": "a"}
+    assert metrics.registry.get_sample_value("spottrain_job_workers_desired", labels) == 0
+
+
+def test_the_silence_of_a_watch_is_asked_for_at_each_scrape() -> None:
+    metrics, silent = registry.Metrics(), [3.0, 185.0]
+    metrics.time_watch("pods", lambda: silent.pop(0))
+    found = [
+        metrics.registry.get_sample_value("spottrain_watch_silence_seconds", {"watch": "pods"})
+        for _ in range(2)
+    ]
+    assert found == [3.0, 185.0]
+
+
+def test_the_time_to_run_again_is_split_where_all_workers_have_a_node() -> None:
+    begun, placed, ran = (duration.parse_time(f"2026-01-01T00:00:{second}Z") for second in ("00", "40", "50"))
+    again = status.Attempt(2, "b", status.Cause.RECLAIMED, begun)
+    waiting = dataclasses.replace(ONE, attempt=2, attempts=(again,))
+    running = dataclasses.replace(waiting, attempts=(dataclasses.replace(again, running=ran),))
+    metrics = registry.Metrics()
+    metrics.saw(dataclasses.replace(change("a", waiting, running), placed=placed))
+    names = ("reclaim_to_running", "reclaim_to_placed", "placed_to_running")
+    sums = [f"spottrain_{name}_seconds_sum" for name in names]
+    assert [metrics.registry.get_sample_value(one, {"namespace": "t"}) for one in sums] == [50, 40, 10]

@@ -41,7 +41,7 @@ def test_what_is_known_is_told() -> None:
     tally = metrics.Tally(steps=21, failed=1).saved(blocked=0.5, whole=2.0).saved(blocked=0.25, whole=1.25)
     now = metrics.Reading(
         tally, step=41, total=100, rate=3.125, resumed_from=20, restore=0.75, skipped=2,
-        saved_step=40, saved_time=1795965891.8, stop=2.5, grace=25.0,
+        saved_step=40, saved_time=1795965891.8, interval=60.0, unsaved=1.5, stop=2.5, grace=25.0,
     )  # fmt: skip
     gauges = {
         name: value
@@ -57,6 +57,8 @@ def test_what_is_known_is_told() -> None:
         "spottrain_run_restore_seconds": 0.75,
         "spottrain_run_checkpoint_step": 40,
         "spottrain_run_checkpoint_timestamp_seconds": 1795965891.8,
+        "spottrain_run_save_interval_seconds": 60,
+        "spottrain_run_unsaved_seconds": 1.5,
         "spottrain_run_stop_seconds": 2.5,
         "spottrain_run_grace_seconds": 25,
     }
