@@ -92,7 +92,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class History:
-    """All of it. `cost`: the ledger of the status, as it is there."""
+    """All of it. `cost`: hours and amounts of `status.cost`, as they are there."""
 
     name: str
     namespace: str
@@ -111,8 +111,8 @@ class History:
 
     @property
     def whole(self) -> bool:
-        """No attempt is too long ago to be in the status."""
-        return not self.lives or self.lives[0].number <= 1
+        """Nothing of its useful time is too long ago to be known."""
+        return "usefulHours" in self.cost or not self.lives or self.lives[0].number <= 1
 
     def wall(self, now: dt.datetime) -> float:
         """Seconds from its beginning until its end or now."""
@@ -120,7 +120,9 @@ class History:
         return max(0.0, ((self.status.completion or now) - begun).total_seconds())
 
     def useful(self, now: dt.datetime) -> float:
-        """Seconds in which all workers ran, of the attempts that are known."""
+        """Seconds of all workers together whose work is kept; without a ledger, those in which all ran."""
+        if "usefulHours" in self.cost and not self.independent:
+            return float(self.cost["usefulHours"]) * 3600 / int(self.spec.get("workers", 1))
         return sum(life.seconds(now)[1] for life in self.lives)
 
 
@@ -137,7 +139,7 @@ def tell(job: Object, pods: Sequence[Object] = ()) -> History:
         mode=spec.get("mode", "Gang"),
         spec=spec,
         status=known,
-        cost=raw.get("cost") or {},
+        cost={key: value for key, value in (raw.get("cost") or {}).items() if not isinstance(value, dict)},
         created=duration.parse_time(metadata["creationTimestamp"]),
         lives=_lives(known, () if independent else workers, ids),
         pods=workers,

@@ -44,7 +44,7 @@ def _row(one: History, now: dt.datetime) -> list[str]:
 
 
 def useful(one: History, now: dt.datetime) -> str:
-    """How long all workers ran; at least that, if attempts are no longer known."""
+    """See History.useful; at least that, if attempts are no longer known."""
     if one.independent:
         return _NONE
     return words.span(one.useful(now)) + ("" if one.whole else "+")

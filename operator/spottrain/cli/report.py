@@ -26,8 +26,9 @@ dt { color: var(--faint); } dd { margin: 0; overflow-wrap: anywhere; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; width: 100%; }
 caption { text-align: left; color: var(--faint); padding: .3rem 0; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0;
-  border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
-td.n, th.n { text-align: right; white-space: nowrap; } pre { white-space: pre-wrap; margin: .3rem 0; }
+  border-bottom: 1px solid var(--line); }
+td { overflow-wrap: anywhere; } th, td.n, td.t { white-space: nowrap; }
+td.n, th.n { text-align: right; } pre { white-space: pre-wrap; margin: .3rem 0; }
 svg { width: 100%; height: auto; font: 13px system-ui, sans-serif; } svg text { fill: var(--ink); }
 svg .scale { fill: var(--faint); text-anchor: middle; } svg .number { text-anchor: end; font-weight: 600; }
 .tick { stroke: var(--line); } rect.ran { fill: var(--ran); }
@@ -77,6 +78,9 @@ def page(
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
 
 
+_TIMES = frozenset({"Begun", "Since", "When"})
+
+
 def _section(title: str, *content: Content) -> Markup:
     name = title.lower().replace(" ", "-")
     return tag("section", tag("h2", title, id=name), *content, aria_labelledby=name)
@@ -86,8 +90,9 @@ def _table(
     caption: str, heads: Iterable[str], rows: Iterable[Sequence[Content]], numbers: str = ""
 ) -> Markup:
     """The first cell of a row names it; `numbers`: heads whose cells are numbers, separated by commas."""
-    heads, right = list(heads), set(numbers.split(","))
-    kinds = [{"class_": "n"} if head in right else {} for head in heads]
+    heads = list(heads)
+    classes = dict.fromkeys(_TIMES, "t") | dict.fromkeys(numbers.split(","), "n")
+    kinds = [{"class_": classes[head]} if head in classes else {} for head in heads]
     top = [tag("th", head, scope="col", **kind) for head, kind in zip(heads, kinds, strict=True)]
     lines = [
         tag(

@@ -1,6 +1,7 @@
 """`describe`: the story of a job in lines for people, and as a value for programs. Pure."""
 
 import datetime as dt
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -45,7 +46,7 @@ def facts(one: History, now: dt.datetime) -> list[tuple[str, str]]:
     found = [
         ("Mode", _mode(one)),
         ("Wall time", words.span(one.wall(now))),
-        ("All ran for", "" if one.independent else listing.useful(one, now)),
+        ("Useful time", "" if one.independent else listing.useful(one, now)),
         ("Finished" if one.independent else "Step", listing.progress(one)),
         ("Rate", f"{status.progress.per_second:g} steps a second" if status.progress.per_second else ""),
         ("Reclaims", str(status.reclaims)),
@@ -62,9 +63,14 @@ def facts(one: History, now: dt.datetime) -> list[tuple[str, str]]:
 
 def money(cost: Object) -> list[tuple[str, str]]:
     """What the ledger of the status says, if there is one."""
-    hours = (("spotHours", "Spot"), ("onDemandHours", "On demand"), ("usefulHours", "Useful"))
-    found = [(name, f"{cost[key]} worker-hours") for key, name in hours if key in cost]
+    hours = [key for key in cost if key.endswith("Hours") and cost[key]]
+    found = [(_spelt(key.removesuffix("Hours")), f"{cost[key]:g} worker-hours") for key in hours]
     return [*found, *((key.capitalize(), str(cost[key])) for key in ("cost", "saved") if key in cost)]
+
+
+def _spelt(key: str) -> str:
+    """`onDemand`: On demand."""
+    return re.sub(r"([A-Z])", lambda found: f" {found[1].lower()}", key).capitalize()
 
 
 def _mode(one: History) -> str:
@@ -111,7 +117,7 @@ def _attempts(one: History, nodes: Mapping[str, Object], now: dt.datetime) -> It
         return
     yield Line("")
     yield Line("Attempts", "head")
-    if not one.whole:
+    if one.lives[0].number > 1:
         yield Line(f"  1 to {one.lives[0].number - 1}: too long ago, only counted", "dim")
     for life in one.lives:
         yield from _attempt(life, nodes, now)

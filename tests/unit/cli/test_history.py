@@ -77,6 +77,13 @@ def test_attempts_that_are_no_longer_known_make_it_less_than_whole():
     attempts = real.digits()[0]["status"]["attempts"]
 
     assert not real.told(attempts=attempts[1:]).whole
+    assert real.told(attempts=attempts[1:], cost={"usefulHours": 1}).whole
+
+
+def test_with_a_ledger_useful_is_the_time_of_all_workers_whose_work_is_kept():
+    one = real.told(cost={"usefulHours": 1.5, "ledger": {"accounts": []}})
+
+    assert (one.useful(real.NOW), one.cost) == (1800, {"usefulHours": 1.5})
 
 
 @pytest.mark.parametrize(

@@ -42,8 +42,10 @@ def test_all_attempts_are_printed_and_the_gone_one_is_said_with_its_end():
     assert done
     assert out == ["hello from digits-1-2\n", "hello from digits-1-3\n"]
     assert notes == [
-        "attempt 1, worker 1: its pod is gone, and its log with it; "
-        "Reclaimed (Evicted) on spot-2: digits-1-1: EvictionByEvictionAPI",
+        (
+            "attempt 1, worker 1: its pod is gone, and its log with it; "
+            "Reclaimed (Evicted) on spot-2: digits-1-1: EvictionByEvictionAPI"
+        ),
         "==> digits-1-2 (attempt 2, worker 1, exited 1)",
         "==> digits-1-3 (attempt 3, worker 1, exited 0)",
     ]

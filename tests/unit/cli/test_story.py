@@ -92,11 +92,12 @@ def test_a_job_that_nobody_has_seen_says_what_to_look_for():
 
 
 def test_the_ledger_is_told_when_it_is_there():
-    found = dict(
-        story.facts(real.told(cost={"spotHours": 10.5, "usefulHours": 9, "cost": "11.55"}), real.NOW)
-    )
+    cost = {"onDemandHours": 10.5, "usefulHours": 9, "lostHours": 0, "cost": "11.55"}
 
-    assert (found["Spot"], found["Useful"], found["Cost"]) == ("10.5 worker-hours", "9 worker-hours", "11.55")
+    found = dict(story.facts(real.told(cost=cost), real.NOW))
+
+    assert (found["On demand"], found["Useful"]) == ("10.5 worker-hours", "9 worker-hours")
+    assert (found["Cost"], "Lost" in found) == ("11.55", False)
 
 
 def test_a_story_for_programs_is_json():
