@@ -62,6 +62,9 @@ class Metrics:
             "On-demand workers missing from the floor of a job that runs or starts",
             job,
         )
+        self._fallback = self._gauge(
+            "job_fallback_workers", "Workers on on-demand nodes because spot had no room", job
+        )
         self._deaf = prometheus.Gauge(
             "spottrain_spot_nodes_unheard",
             "Spot nodes, of clouds that give notices, without an agent that would hear one",
@@ -156,6 +159,7 @@ class Metrics:
         for capacity, count in running.items():
             self._workers.labels(*job, capacity).set(0 if over else count)
         self._wanted.labels(*job).set(0 if over else workers.desired)
+        self._fallback.labels(*job).set(0 if over else workers.fallback)
         met = conditions.find(change.after.conditions, conditions.FLOOR_MET)
         waits = not over and change.after.attempt > 0 and met is not None and met.status is not True
         self._shortfall.labels(*job).set(max(0, change.floor - workers.on_demand) if waits else 0)
@@ -166,6 +170,7 @@ class Metrics:
             _remove(self._workers, namespace, name, capacity)
         _remove(self._wanted, namespace, name)
         _remove(self._shortfall, namespace, name)
+        _remove(self._fallback, namespace, name)
 
 
 def _remove(gauge: prometheus.Gauge, *labels: str) -> None:
