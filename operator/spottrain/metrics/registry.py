@@ -80,6 +80,9 @@ class Metrics:
             "On-demand workers missing from the floor of a job that runs or starts",
             job,
         )
+        self._fallback = self._gauge(
+            "job_fallback_workers", "Workers on on-demand nodes because spot had no room", job
+        )
         self._attempt = self._gauge("job_attempt", "Number of the job's newest attempt", job)
         self._step = self._gauge("job_step", "Last step that the job is known to have done", job)
         self._checkpoint = self._gauge(
@@ -193,6 +196,7 @@ class Metrics:
             self._workers.labels(*job, capacity).set(0 if over else count)
         idle = over or change.after.phase is status.Phase.SUSPENDED
         self._wanted.labels(*job).set(0 if idle else workers.desired)
+        self._fallback.labels(*job).set(0 if over else workers.fallback)
         met = conditions.find(change.after.conditions, conditions.FLOOR_MET)
         waits = not over and change.after.attempt > 0 and met is not None and met.status is not True
         self._shortfall.labels(*job).set(max(0, change.floor - workers.on_demand) if waits else 0)
@@ -207,7 +211,8 @@ class Metrics:
         """The job is gone, and its series with it."""
         for capacity in ("spot", "on-demand", "unknown"):
             _remove(self._workers, namespace, name, capacity)
-        for gauge in (self._wanted, self._shortfall, self._attempt, self._step, self._checkpoint):
+        last = (self._attempt, self._step, self._checkpoint)
+        for gauge in (self._wanted, self._shortfall, self._fallback, *last):
             _remove(gauge, namespace, name)
 
 
