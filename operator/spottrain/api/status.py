@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from spottrain.api import conditions as words
 from spottrain.api import duration, indexes
+from spottrain.api import ledger as ledgers
 from spottrain.api import shards as shard
 from spottrain.api.conditions import Condition
 
@@ -165,6 +166,7 @@ class Status:
     active_since: dt.datetime | None = None
     storm: Storm = Storm()
     failed_nodes: tuple[FailedNode, ...] = ()
+    cost: ledgers.Ledger = ledgers.Ledger()
 
     @property
     def over(self) -> bool:
@@ -176,8 +178,8 @@ class Status:
     def decides_as(self, other: "Status") -> bool:
         """Whatever follows from the one follows from the other: they differ in words and counts alone.
 
-        Counts of workers, `go_attempt`, the words of conditions and what is told of progress beside the step
-        are for people; no policy reads them. Which workers were seen is for an operator that comes after this
+        Counts of workers, `go_attempt`, the words of conditions, what is told of progress beside the step and
+        what it all costs are for people; no policy reads them. Which workers were seen is for an operator that comes after this
         one alone. All of it is written within seconds.
         """
         return self.decisions == other.decisions
@@ -195,6 +197,7 @@ class Status:
             created=NONE,
             progress=Progress(),
             checkpoint=None,
+            cost=ledgers.Ledger(),
         )
         return bare, words.decided(self.conditions)
 
@@ -233,6 +236,7 @@ def parse(raw: cabc.Mapping[str, Any]) -> Status:
         active_since=duration.optional_time(raw.get("activeSince")),
         storm=_storm(raw.get("storm") or {}),
         failed_nodes=tuple(_failed_node(one) for one in raw.get("failedNodes", ())),
+        cost=ledgers.parse(raw.get("cost") or {}),
     )
 
 
@@ -275,6 +279,7 @@ def _all_fields(status: Status) -> dict[str, Any]:
         "activeSince": _time(status.active_since),
         "storm": None if storm == Storm() else _without_none(dataclasses.asdict(storm)),
         "failedNodes": [_render_failed_node(one) for one in status.failed_nodes] or None,
+        "cost": ledgers.render(status.cost),
     }
 
 
