@@ -131,7 +131,7 @@ class _Book:
         return dataclasses.replace(
             line,
             there=there,
-            since=line.since - start if there else 0,
+            since=max(0, line.since - start) if there else 0,
             ended=line.ended | indexes.of((index,)),
             rest=line.rest + seconds,
         )
