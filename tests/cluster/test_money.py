@@ -18,7 +18,7 @@ PRICE = {"spot": SPOT, "on-demand": ON_DEMAND}
 
 
 class Witness:
-    """Plays the kubelets and notes of each pod when it got its node, when it ended, and what was kept of it."""
+    """Plays the kubelets, and notes of each pod when it got its node and ended, and what was kept of it."""
 
     def __init__(self, job: play.Job, nodes: dict[str, str]) -> None:
         self._job, self._nodes = job, nodes
@@ -82,9 +82,7 @@ def counted(operator: Operator, namespace: str) -> tuple[float, float]:
     return cost, instead
 
 
-def test_money_adds_up_to_the_pods_own_times_to_the_cent(
-    api: Api, job: play.Job, operator: Operator
-) -> None:
+def test_money_adds_up_to_the_pods_own_times_to_the_cent(api: Api, job: play.Job, operator: Operator) -> None:
     """Through reclaims, one of the floor's node, and an operator that dies and finds a worker gone."""
     nodes = {"m-od-1": "on-demand", "m-od-2": "on-demand", "m-spot-1": "spot", "m-spot-2": "spot"}
     labels = {"on-demand": play.ON_DEMAND, "spot": play.SPOT}

@@ -11,7 +11,7 @@ import enum
 from typing import Any
 
 from spottrain.api import duration, indexes
-from spottrain.api.prices import Amount, Rate, amount
+from spottrain.api.prices import NOTHING, Amount, Rate, amount
 
 NONE = indexes.Indexes()
 
@@ -46,8 +46,8 @@ class Account:
     restoring: int = 0
     waiting: int = 0
     unpriced: int = 0
-    spent: Amount = Amount(0)
-    instead: Amount = Amount(0)
+    spent: Amount = NOTHING
+    instead: Amount = NOTHING
 
     @property
     def seconds(self) -> int:
@@ -112,7 +112,9 @@ class Ledger:
             return self
         grown = self.account(capacity).plus(outcome, seconds, rate)
         others = [one for one in self.accounts if one.capacity != capacity]
-        return dataclasses.replace(self, accounts=tuple(sorted((*others, grown), key=lambda one: one.capacity)))
+        return dataclasses.replace(
+            self, accounts=tuple(sorted((*others, grown), key=lambda one: one.capacity))
+        )
 
     def abandoned(self, now: dt.datetime) -> "Ledger":
         """As it is when the job goes at that moment: what has no outcome is lost."""
@@ -126,6 +128,9 @@ class Ledger:
     def priced(self) -> bool:
         """Some of it has a price."""
         return any(one.spent for one in self.accounts) or any(line.rate for line in self.lines)
+
+
+EMPTY = Ledger()
 
 
 def parse(raw: cabc.Mapping[str, Any]) -> Ledger:
@@ -143,7 +148,11 @@ def render(book: Ledger) -> dict[str, Any] | None:
     if not book.accounts and not book.lines:
         return None
     return {
-        **({} if book.time is None else {"time": duration.format_time(book.time), **_figures(book, book.time)}),
+        **(
+            {}
+            if book.time is None
+            else {"time": duration.format_time(book.time), **_figures(book, book.time)}
+        ),
         "ledger": {
             "accounts": [_render_account(one) for one in book.accounts],
             "open": [_render_line(one) for one in book.lines],
@@ -154,7 +163,9 @@ def render(book: Ledger) -> dict[str, Any] | None:
 def _figures(book: Ledger, moment: dt.datetime) -> dict[str, Any]:
     """What people read, as of that moment. Cost is of all hours; savings are of those with an outcome."""
     now = int(moment.timestamp())
-    undecided = {name: sum(one.undecided(now) for one in book.lines if one.capacity == name) for name in CAPACITIES}
+    undecided = {
+        name: sum(one.undecided(now) for one in book.lines if one.capacity == name) for name in CAPACITIES
+    }
     hours: dict[str, Any] = {
         f"{_FIELDS[name]}Hours": _hours(book.account(name).seconds + undecided[name]) for name in CAPACITIES
     }
@@ -165,9 +176,9 @@ def _figures(book: Ledger, moment: dt.datetime) -> dict[str, Any]:
 
 
 def _money(book: Ledger, now: int) -> dict[str, Any]:
-    spent = sum((one.spent for one in book.accounts), Amount(0))
-    instead = sum((one.instead for one in book.accounts), Amount(0))
-    under_way = sum((one.undecided(now) * one.rate.price for one in book.lines if one.rate), Amount(0))
+    spent = sum((one.spent for one in book.accounts), NOTHING)
+    instead = sum((one.instead for one in book.accounts), NOTHING)
+    under_way = sum((one.undecided(now) * one.rate.price for one in book.lines if one.rate), NOTHING)
     unpriced = sum(one.unpriced for one in book.accounts)
     unpriced += sum(one.undecided(now) for one in book.lines if one.rate is None)
     return {

@@ -15,6 +15,7 @@ Amount = decimal.Decimal
 CENT = Amount("0.01")
 DECIMALS = 6
 MOST = Amount(1_000_000)
+NOTHING = Amount(0)
 ANY = "*"
 _ON_DEMAND = {Capacity.ON_DEMAND, Capacity.NOT_SPOT}
 
@@ -63,7 +64,7 @@ def parse(text: str) -> Amount:
 
 
 def amount(priced: Amount) -> Amount:
-    """An amount to the cent, from an exact sum of whole seconds times a price per hour: rounded once, here."""
+    """To the cent, from an exact sum of whole seconds times a price per hour: rounded once, here."""
     return (priced / 3600).quantize(CENT, rounding=decimal.ROUND_HALF_EVEN)
 
 
@@ -105,6 +106,9 @@ class Table:
     def _price(self, capacity: Capacity, instance_type: str, zone: str) -> Amount | None:
         fitting = (line.price for line in self.lines if line.holds(capacity, instance_type, zone))
         return next(fitting, None)
+
+
+NO_PRICES = Table()
 
 
 def table(text: str) -> tuple[Table, list[str]]:

@@ -166,7 +166,7 @@ class Status:
     active_since: dt.datetime | None = None
     storm: Storm = Storm()
     failed_nodes: tuple[FailedNode, ...] = ()
-    cost: ledgers.Ledger = ledgers.Ledger()
+    cost: ledgers.Ledger = ledgers.EMPTY
 
     @property
     def over(self) -> bool:
@@ -179,8 +179,8 @@ class Status:
         """Whatever follows from the one follows from the other: they differ in words and counts alone.
 
         Counts of workers, `go_attempt`, the words of conditions, what is told of progress beside the step and
-        what it all costs are for people; no policy reads them. Which workers were seen is for an operator that comes after this
-        one alone. All of it is written within seconds.
+        what it costs are for people; no policy reads them. Which workers were seen is for an operator that
+        comes after this one alone. All of it is written within seconds.
         """
         return self.decisions == other.decisions
 
@@ -197,7 +197,7 @@ class Status:
             created=NONE,
             progress=Progress(),
             checkpoint=None,
-            cost=ledgers.Ledger(),
+            cost=ledgers.EMPTY,
         )
         return bare, words.decided(self.conditions)
 

@@ -86,8 +86,8 @@ class Operator:
         self.work.team_label = settings.team_label
         self._prices: prices.Prices | None = None
         if settings.prices_map:
-            self._prices = prices.Prices(client, clients.own_namespace(), settings.prices_map)
-            self.work.prices = lambda table=self._prices: table.table
+            offers = self._prices = prices.Prices(client, clients.own_namespace(), settings.prices_map)
+            self.work.prices = lambda: offers.table
 
         self.hazards = hazards.Hazards(
             self._pods, self._nodes, self.work.losses, settings.decisions.node_loss

@@ -15,7 +15,7 @@ class Settings:
     """Parsed settings. No `namespaces` means all of them; no `lease` means there is one operator only.
 
     `pools_map` is the ConfigMap that keeps what is learnt of pools; none: it is learnt anew. `prices_map` is
-    the one that has prices, and `team_label` the label of jobs by which money is told apart; both may be empty.
+    the one that has prices, and `team_label` the label of jobs that names who pays; both may be empty.
     """
 
     namespaces: tuple[str, ...]

@@ -181,7 +181,7 @@ class Moment:
     losses: tuple[snap.Loss, ...] = ()
     known: cabc.Mapping[snap.Pool, hazard.Record] = dataclasses.field(default_factory=dict)
     progress: snap.Progress | None = None
-    prices: price.Table = price.Table()
+    prices: price.Table = price.NO_PRICES
 
 
 @dataclasses.dataclass(frozen=True)

@@ -34,7 +34,10 @@ class Costs:
             registry=registry,
         )
         self._cost = prometheus.Counter(
-            "spottrain_cost", "What that time cost, where it has a price", (*who, "capacity"), registry=registry
+            "spottrain_cost",
+            "What that time cost, where it has a price",
+            (*who, "capacity"),
+            registry=registry,
         )
         self._instead = prometheus.Counter(
             "spottrain_cost_on_demand",

@@ -33,7 +33,7 @@ Outcome = ledger.Outcome
 
 
 def settle(draft: drafts.Draft) -> None:
-    """Bring the ledger up to date; last of all in a pass, so that it knows whether anything else is written."""
+    """Bring the ledger up to date: last of all, so that it is known whether anything else is written."""
     if draft.snapshot.deleting or draft.status.attempt == 0:
         return
     book = _Book(draft)
@@ -85,16 +85,14 @@ class _Book:
 
     def take_in(self) -> None:
         """The workers that have a node and are in no line yet; also one that came and went meanwhile."""
-        known = {
-            (line.attempt, index) for line in self._lines.values() for index in line.there | line.ended
-        }
+        known = {(line.attempt, index) for line in self._lines.values() for index in line.there | line.ended}
         unseen = [pod for pod in self._snapshot.departed if self._left_since(pod)]
         for pod in (*unseen, *self._snapshot.pods):
             if pod.node and (pod.attempt, pod.index) not in known:
                 self._take_in(pod)
 
     def _left_since(self, pod: snap.Pod) -> bool:
-        """It went after the ledger was written last: until then whoever wrote it knew of all that were gone."""
+        """It went after the ledger was written last; until then whoever wrote it knew of all that had gone."""
         last = self._book.time
         return pod.left is not None and (last is None or pod.left >= last)
 

@@ -343,7 +343,7 @@ class Snapshot:
     """What machines of each cloud lately had between notice and end: a help as well."""
     known: cabc.Mapping[Pool, hazard.Record] = dataclasses.field(default_factory=dict)
     """What has been learnt of pools, from all jobs: a help too."""
-    prices: price.Table = price.Table()
+    prices: price.Table = price.NO_PRICES
     """Of workers by capacity, instance type and zone, for jobs that name none."""
     gone_nodes: cabc.Mapping[str, Node] = dataclasses.field(default_factory=dict)
     """What the machines of its pods were that are gone, as far as this process remembers."""

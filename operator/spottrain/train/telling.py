@@ -4,8 +4,9 @@
      "checkpoint": {"step": 40, "time": 1795965891.8, "seconds": 12.1, "blockedSeconds": 0.84},
      "stop": {"seconds": 12.4, "graceSeconds": 25.0, "fits": true}}
 
-`began`: when restore had brought the state and training went on (Unix seconds). `checkpoint`: the newest one of this life; `stop`: what a stop would take until its save is committed, as
-measured. Both, like the numbers, are null as long as they are not known.
+`began`: when restore had brought the state and training went on (Unix seconds); `checkpoint`: the newest one
+of this life; `stop`: what a stop would take until its save is committed, as measured. All of them are null as
+long as they are not known.
 """
 
 from dataclasses import replace

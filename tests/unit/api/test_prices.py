@@ -72,5 +72,5 @@ def test_marks_of_a_spot_node_are_both_prices_and_of_another_one() -> None:
 
 
 def test_a_mark_that_is_no_price_is_named() -> None:
-    with pytest.raises(ValueError, match='spottrain.dev/price-per-worker-hour: "cheap" is not a price'):
+    with pytest.raises(ValueError, match='price-per-worker-hour: "cheap" is not a price'):
         prices.marked({names.MARK_PRICE: "cheap"}, Capacity.SPOT)

@@ -51,7 +51,8 @@ LINES = st.builds(
 )
 LEDGERS = st.builds(
     ledger.Ledger,
-    accounts=st.just(()) | st.just((ledger.Account("spot", 1, 2, 3, 4, 5, prices.Amount("6.1"), prices.Amount(7)),)),
+    accounts=st.just(())
+    | st.just((ledger.Account("spot", 1, 2, 3, 4, 5, prices.Amount("6.1"), prices.Amount(7)),)),
     lines=st.lists(LINES, min_size=1, max_size=3).map(tuple),
     time=TIMES,
 )

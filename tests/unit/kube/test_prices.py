@@ -11,6 +11,7 @@ from spottrain.api import prices as price
 from spottrain.kube import prices
 from tests.unit.kube import local
 
+BROKEN = 'line 2: "spot g5 *" is not CAPACITY INSTANCE-TYPE ZONE PRICE; write four words'
 G5 = (clouds.Capacity.ON_DEMAND, "g5", "a")
 
 
@@ -22,7 +23,11 @@ class MapApi:
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         assert request.path == "/api/v1/namespaces/s/configmaps/offers"
-        return local.refused(404, "not found", "NotFound") if self.data is None else web.json_response({"data": self.data})
+        return (
+            local.refused(404, "not found", "NotFound")
+            if self.data is None
+            else web.json_response({"data": self.data})
+        )
 
 
 def test_prices_are_read_again_and_hold_while_they_cannot_be(caplog: pytest.LogCaptureFixture) -> None:
@@ -39,11 +44,11 @@ def test_prices_are_read_again_and_hold_while_they_cannot_be(caplog: pytest.LogC
                 rate = one.table.rate(*G5)
                 assert rate is not None
                 assert rate.price == 4
+
     local.run(body())
     assert [record.getMessage() for record in caplog.records] == [
         "no prices from ConfigMap offers: there is none in namespace s; make it, with the key prices",
-        'ConfigMap offers: line 2: "spot g5 *" is not CAPACITY INSTANCE-TYPE ZONE PRICE; write four words; '
-        "this line is left out",
+        f"ConfigMap offers: {BROKEN}; this line is left out",
         "no prices from ConfigMap offers: it has no key prices",
         "no prices from ConfigMap offers: there is none in namespace s; make it, with the key prices",
     ]

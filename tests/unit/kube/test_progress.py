@@ -237,7 +237,12 @@ def test_a_report_holds_what_the_library_says() -> None:
     [
         {"total": "x", "perSecond": "fast", "checkpoint": 7, "stop": []},
         {"total": -1, "perSecond": -2.0, "checkpoint": {"step": -1}, "stop": {"seconds": 1e300}},
-        {"perSecond": True, "began": "noon", "checkpoint": {"step": "7", "time": 1e300}, "stop": {"seconds": 1}},
+        {
+            "perSecond": True,
+            "began": "noon",
+            "checkpoint": {"step": "7", "time": 1e300},
+            "stop": {"seconds": 1},
+        },
         {"stop": None, "checkpoint": None, "total": 2**70},
     ],
 )

@@ -295,7 +295,20 @@ def test_marks_of_a_node_that_are_no_prices_are_said_and_the_hours_are_without_o
 # Lives at random.
 
 EVENTS = st.sampled_from(
-    ("run", "end 0", "end 1", "end 75", "evict", "vanish", "silence", "heal", "suspend", "edit", "report", "restart")
+    (
+        "run",
+        "end 0",
+        "end 1",
+        "end 75",
+        "evict",
+        "vanish",
+        "silence",
+        "heal",
+        "suspend",
+        "edit",
+        "report",
+        "restart",
+    )
 )
 
 

@@ -37,5 +37,3 @@ def test_amounts_add_up_to_the_cent_in_whatever_order():
     there = prices.amount(sum(amounts, decimal.Decimal()))
     random.Random(1).shuffle(amounts)
     assert prices.amount(sum(amounts, decimal.Decimal())) == there == decimal.Decimal("1822.26")
-
-
