@@ -70,7 +70,14 @@ STATUS = status.Status(
     cost=ledger.Ledger(
         accounts=(
             ledger.Account(
-                *("spot", 7200, 600, 60, 30, 45), spent=prices.parse("8629.5"), instead=prices.parse("26424")
+                capacity="spot",
+                useful=7200,
+                lost=600,
+                restoring=60,
+                waiting=30,
+                unpriced=45,
+                spent=prices.parse("8629.5"),
+                instead=prices.parse("26424"),
             ),
         ),
         lines=(

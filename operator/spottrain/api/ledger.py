@@ -64,7 +64,7 @@ class Account:
         useful = outcome is Outcome.USEFUL
         return dataclasses.replace(
             self,
-            **{outcome: self.of(outcome) + seconds},
+            **{str(outcome): self.of(outcome) + seconds},
             unpriced=self.unpriced + (0 if rate else seconds),
             spent=self.spent + (seconds * rate.price if rate else 0),
             instead=self.instead + (seconds * rate.on_demand if rate and useful else 0),
@@ -198,7 +198,7 @@ def _hours(seconds: int) -> float:
 def _account(raw: cabc.Mapping[str, Any]) -> Account:
     return Account(
         capacity=raw["capacity"],
-        **{outcome: raw.get(str(outcome), 0) for outcome in Outcome},
+        **{str(outcome): raw.get(str(outcome), 0) for outcome in Outcome},
         unpriced=raw.get("unpriced", 0),
         spent=Amount(raw.get("spent", "0")),
         instead=Amount(raw.get("instead", "0")),
