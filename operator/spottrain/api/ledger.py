@@ -62,13 +62,13 @@ class Account:
     def plus(self, outcome: Outcome, seconds: int, rate: Rate | None) -> "Account":
         """With so many more."""
         useful = outcome is Outcome.USEFUL
-        return dataclasses.replace(
-            self,
-            **{str(outcome): self.of(outcome) + seconds},
-            unpriced=self.unpriced + (0 if rate else seconds),
-            spent=self.spent + (seconds * rate.price if rate else 0),
-            instead=self.instead + (seconds * rate.on_demand if rate and useful else 0),
-        )
+        grown: dict[str, Any] = {
+            str(outcome): self.of(outcome) + seconds,
+            "unpriced": self.unpriced + (0 if rate else seconds),
+            "spent": self.spent + (seconds * rate.price if rate else 0),
+            "instead": self.instead + (seconds * rate.on_demand if rate and useful else 0),
+        }
+        return dataclasses.replace(self, **grown)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -169,8 +169,8 @@ def _pools(path: Path | None, wanted: Sequence[str]) -> dict[str, hazard.Record]
 
 
 def _prices(given: argparse.Namespace, said: prices.Prices | None) -> prices.Prices | None:
-    spot = given.spot_price or (said and said.spot)
-    bought = given.on_demand_price or (said and said.on_demand)
+    spot = given.spot_price or (said.spot if said else None)
+    bought = given.on_demand_price or (said.on_demand if said else None)
     if spot is None and bought is None:
         return None
     if spot is None or bought is None:

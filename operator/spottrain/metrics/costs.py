@@ -82,4 +82,4 @@ class Costs:
                 self._seconds.labels(*who, account.capacity, str(outcome)).inc(max(0, seconds))
             if account.spent > known.spent:
                 self._cost.labels(*who, account.capacity).inc(float(account.spent - known.spent) / 3600)
-                self._instead.labels(*who).inc(float(max(0, account.instead - known.instead)) / 3600)
+                self._instead.labels(*who).inc(float(account.instead - known.instead) / 3600)

@@ -41,7 +41,7 @@ def settle(draft: drafts.Draft) -> None:
     book.close()
     book.pass_marks()
     book.settle_attempts()
-    _put(draft, book.ledger())
+    _put(draft, book.as_it_is())
 
 
 def _put(draft: drafts.Draft, book: ledger.Ledger) -> None:
@@ -71,8 +71,8 @@ class _Book:
             if not pod.ended
         }
 
-    def ledger(self) -> ledger.Ledger:
-        """As it is now, without lines that nothing can come of."""
+    def as_it_is(self) -> ledger.Ledger:
+        """Without lines that nothing can come of."""
         lines = (self._without_forgotten(line) for line in self._lines.values())
         left = tuple(line for line in lines if line.there or line.ended or line.rest)
         return dataclasses.replace(self._book, lines=left)
