@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from spottrain.api import conditions as words
 from spottrain.api import duration, indexes
+from spottrain.api import ledger as ledgers
 from spottrain.api import shards as shard
 from spottrain.api.conditions import Condition
 
@@ -186,6 +187,7 @@ class Status:
     storm: Storm = Storm()
     failed_nodes: tuple[FailedNode, ...] = ()
     fallback: Fallback | None = None
+    cost: ledgers.Ledger = ledgers.EMPTY
 
     @property
     def over(self) -> bool:
@@ -197,9 +199,9 @@ class Status:
     def decides_as(self, other: "Status") -> bool:
         """Whatever follows from the one follows from the other: they differ in words and counts alone.
 
-        Counts of workers, `go_attempt`, the words of conditions and what is told of progress beside the step
-        are for people; no policy reads them. Which workers were seen is for an operator that comes after this
-        one alone. All of it is written within seconds.
+        Counts of workers, `go_attempt`, the words of conditions, what is told of progress beside the step and
+        what it costs are for people; no policy reads them. Which workers were seen is for an operator that
+        comes after this one alone. All of it is written within seconds.
         """
         return self.decisions == other.decisions
 
@@ -216,6 +218,7 @@ class Status:
             created=NONE,
             progress=Progress(),
             checkpoint=None,
+            cost=ledgers.EMPTY,
         )
         return bare, words.decided(self.conditions)
 
@@ -256,6 +259,7 @@ def parse(raw: cabc.Mapping[str, Any]) -> Status:
         storm=_storm(raw.get("storm") or {}),
         failed_nodes=tuple(_failed_node(one) for one in raw.get("failedNodes", ())),
         fallback=_fallback(raw.get("fallback") or {}),
+        cost=ledgers.parse(raw.get("cost") or {}),
     )
 
 
@@ -300,6 +304,7 @@ def _all_fields(status: Status) -> dict[str, Any]:
         "storm": None if storm == Storm() else _without_none(dataclasses.asdict(storm)),
         "failedNodes": [_render_failed_node(one) for one in status.failed_nodes] or None,
         "fallback": _render_fallback(status.fallback),
+        "cost": ledgers.render(status.cost),
     }
 
 

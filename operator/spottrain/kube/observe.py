@@ -7,8 +7,9 @@ import datetime as dt
 from typing import Any
 
 from spottrain.api import clouds, names, spec, status
+from spottrain.api import prices as price
 from spottrain.kube import client as clients
-from spottrain.kube import errors, leases, recent, reflector, tails, views, windows
+from spottrain.kube import clock, errors, leases, recent, reflector, tails, views, windows
 from spottrain.plan import snapshot as snap
 from spottrain.policy import hazard
 from spottrain.render import job as render_job
@@ -61,7 +62,7 @@ class Pods:
             asked = before.pod.asked
             owned = dataclasses.replace(owned, pod=dataclasses.replace(owned.pod, first_asked=asked))
         if gone:
-            self._bury(key, owned)
+            self._bury(key, dataclasses.replace(owned, pod=dataclasses.replace(owned.pod, left=clock.now())))
         else:
             present[metadata["uid"]] = owned
             self._count(owned, 1)
@@ -182,6 +183,7 @@ class Moment:
     losses: tuple[snap.Loss, ...] = ()
     known: cabc.Mapping[snap.Pool, hazard.Record] = dataclasses.field(default_factory=dict)
     progress: snap.Progress | None = None
+    prices: price.Table = price.NO_PRICES
 
 
 @dataclasses.dataclass(frozen=True)
@@ -274,6 +276,7 @@ class World:
             windows=self.windows.recent,
             known=moment.known,
             progress=moment.progress,
+            prices=moment.prices,
             deleting="deletionTimestamp" in metadata,
         )
 

@@ -220,6 +220,7 @@ def _report(body: bytes, target: Target) -> snap.Report:
         saved=_saved(said.get("checkpoint")),
         stop=_stop(said.get("stop")),
         problem=str(said.get("problem") or "")[:LONGEST_PROBLEM],
+        began=_moment(said.get("began")),
     )
 
 
@@ -227,9 +228,12 @@ def _saved(said: Any) -> status.Checkpoint | None:
     step = views.step(said.get("step")) if isinstance(said, dict) else None
     if step is None:
         return None
-    moment = views.seconds(said.get("time"), LATEST)
-    time = None if moment is None else dt.datetime.fromtimestamp(moment, dt.UTC)
-    return status.Checkpoint(step, time, views.seconds(said.get("seconds")))
+    return status.Checkpoint(step, _moment(said.get("time")), views.seconds(said.get("seconds")))
+
+
+def _moment(said: Any) -> dt.datetime | None:
+    moment = views.seconds(said, LATEST)
+    return None if moment is None else dt.datetime.fromtimestamp(moment, dt.UTC)
 
 
 def _stop(said: Any) -> snap.Stop | None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spottrain.api import conditions, status
+from spottrain.api import conditions, indexes, ledger, prices, status
 
 TIMES = st.datetimes(dt.datetime(2000, 1, 1), dt.datetime(2100, 1, 1), timezones=st.just(dt.UTC)).map(  # noqa: DTZ001
     lambda one: one.replace(microsecond=0)
@@ -37,6 +37,25 @@ ATTEMPTS = st.builds(
     end=st.none() | TIMES,
     more=st.just(()) | st.just((("place", {"zone": "a"}), ("savedStep", 7))),
 )
+AMOUNTS = st.decimals("0.000001", 10**9, places=6)
+LINES = st.builds(
+    ledger.Line,
+    attempt=st.integers(1),
+    capacity=st.sampled_from(ledger.CAPACITIES),
+    rate=st.none() | st.builds(prices.Rate, price=AMOUNTS, on_demand=AMOUNTS),
+    there=st.sets(st.integers(0, 99)).map(indexes.of),
+    since=st.integers(0, 2**50),
+    ended=st.sets(st.integers(0, 99)).map(indexes.of),
+    rest=st.integers(0),
+    mark=st.integers(0, 2**33),
+)
+LEDGERS = st.builds(
+    ledger.Ledger,
+    accounts=st.just(())
+    | st.just((ledger.Account("spot", 1, 2, 3, 4, 5, prices.Amount("6.1"), prices.Amount(7)),)),
+    lines=st.lists(LINES, min_size=1, max_size=3).map(tuple),
+    time=TIMES,
+)
 STATUSES = st.builds(
     status.Status,
     phase=st.sampled_from(status.Phase) | WORDS,
@@ -45,6 +64,7 @@ STATUSES = st.builds(
     attempt=st.integers(0),
     attempt_id=st.text(),
     step=st.none() | st.integers(0),
+    cost=st.just(ledger.Ledger()) | LEDGERS,
     progress=st.builds(
         status.Progress,
         total=st.none() | st.integers(0),

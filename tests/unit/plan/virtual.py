@@ -8,7 +8,7 @@ import collections
 import dataclasses
 import datetime as dt
 
-from spottrain.api import clouds, conditions, names, spec, status
+from spottrain.api import clouds, conditions, names, prices, spec, status
 from spottrain.plan import actions, decide
 from spottrain.plan import snapshot as snap
 from spottrain.policy import hazard
@@ -60,6 +60,7 @@ class Cluster:
         self.losses: tuple[snap.Loss, ...] = ()
         self.windows: tuple[snap.Window, ...] = ()
         self.known: dict[snap.Pool, hazard.Record] = {}
+        self.prices = prices.Table()
         self.words_wait = False
         """What decides nothing is not written into the status."""
         self.deleted = False
@@ -103,6 +104,7 @@ class Cluster:
             windows=self.windows,
             known=self.known,
             progress=self.progress,
+            prices=self.prices,
         )
 
     def _seen(self, node: snap.Node) -> snap.Node:
@@ -269,7 +271,7 @@ class Cluster:
 
     def remove(self, name: str) -> None:
         """The pod object goes."""
-        self.departed.append(self.pods.pop(name))
+        self.departed.append(dataclasses.replace(self.pods.pop(name), left=self.now))
 
     def bind(self, name: str, node: str) -> None:
         self._change(name, node=node)
