@@ -131,6 +131,17 @@ REFUSED: cabc.Mapping[str, tuple[dict[str, Any], str, str]] = {
         "spec.progressTimeout",
         sentences.INDEPENDENT_PROGRESS,
     ),
+    "a deadline of independent workers": (
+        shards(completeBy="2026-12-01T08:00:00Z"),
+        "spec.completeBy",
+        sentences.INDEPENDENT_DEADLINE,
+    ),
+    "a deadline in words": (job(completeBy="tomorrow"), "spec.completeBy", sentences.NO_TIME),
+    "a deadline without a zone": (
+        job(completeBy="2026-12-01T08:00:00"),
+        "spec.completeBy",
+        sentences.NO_TIME,
+    ),
     "an active deadline in words": (job(activeDeadline="a day"), "spec.activeDeadline", sentences.DURATION),
     "floor above parallelism": (
         shards(parallelism=2, spot={"onDemandFloor": 3}),

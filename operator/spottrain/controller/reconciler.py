@@ -8,10 +8,10 @@ import secrets
 from typing import Any
 
 from spottrain.api import status
-from spottrain.controller import queue
+from spottrain.controller import deadlines, queue
 from spottrain.kube import apply, clock, errors, losses, observe, progress, recent, reflector, views
 from spottrain.metrics import registry
-from spottrain.plan import actions, decide, storms
+from spottrain.plan import actions, decide, outlook, storms
 from spottrain.plan import progress as asking
 from spottrain.plan import snapshot as snap
 from spottrain.policy import hazard
@@ -107,6 +107,7 @@ class Reconciler:
         self.known: cabc.Mapping[snap.Pool, hazard.Record] = {}
         """What has been learnt of pools; kept up to date by whoever learns it."""
         self.progress = progress.Progress(self.queue.add, settings.progress)
+        self.deadlines = deadlines.Deadlines(self.queue.add)
 
     async def run(self, ready: cabc.Awaitable[None]) -> None:
         """Work until cancelled; nothing is decided before every cache is filled."""
@@ -151,6 +152,7 @@ class Reconciler:
             losses=self.losses.since(now - storms.LONGEST_REST),
             known=dict(self.known),
             progress=self.progress.get(key),
+            plan=self.deadlines.get(key),
         )
         await self._world.look_for_absent_nodes(key)
         snapshot = self._world.snapshot(raw, moment)
@@ -158,6 +160,9 @@ class Reconciler:
         for reclaim in (plan.status.last_reclaim, *plan.reclaims):
             self.losses.note(reclaim)
         self.progress.follow(key, _whom_to_ask(snapshot))
+        question = outlook.question(snapshot)
+        if question is not None:
+            self.deadlines.ask(key, question)
         # Of an index that a newer status calls finished no pod may be made.
         sure = snapshot.independent and plan.makes_pods
         written = await self._applier.write_status(raw, snapshot, plan.status, sure=sure)
@@ -209,6 +214,7 @@ class Reconciler:
     def _forget(self, key: reflector.Key) -> None:
         self._refusals.pop(key, None)
         self.progress.follow(key, None)
+        self.deadlines.forget(key)
         self.queue.succeed(key)
         self.queue.hurry(key, False)
         self._world.pods.forget(key)
@@ -217,7 +223,9 @@ class Reconciler:
 
 def _whom_to_ask(snapshot: snap.Snapshot) -> progress.Target | None:
     pod = asking.asked(snapshot)
-    return progress.Target(pod.attempt_id, pod.ip, asking.timeout(snapshot)) if pod else None
+    if pod is None:
+        return None
+    return progress.Target(pod.attempt_id, pod.ip, asking.timeout(snapshot), asking.needed(snapshot))
 
 
 def _same(new: snap.Refusal, known: snap.Refusal | None) -> bool:
@@ -228,4 +236,4 @@ def _same(new: snap.Refusal, known: snap.Refusal | None) -> bool:
 def _change(snapshot: snap.Snapshot, plan: actions.Plan) -> registry.Change:
     floor = 0 if isinstance(snapshot.spec, Exception) else snapshot.spec.spot.floor
     before, after = snapshot.status, plan.status
-    return registry.Change(snapshot.namespace, snapshot.name, floor, before, after, plan.reclaims)
+    return registry.Change(snapshot.namespace, snapshot.name, floor, before, after, plan.reclaims, plan.slack)

@@ -10,7 +10,7 @@ from spottrain.api import names, spec, status
 from spottrain.kube import client as clients
 from spottrain.kube import errors, leases, recent, reflector, tails, views, windows
 from spottrain.plan import snapshot as snap
-from spottrain.policy import hazard
+from spottrain.policy import deadline, hazard
 from spottrain.render import job as render_job
 
 Object = dict[str, Any]
@@ -180,6 +180,7 @@ class Moment:
     losses: tuple[snap.Loss, ...] = ()
     known: cabc.Mapping[snap.Pool, hazard.Record] = dataclasses.field(default_factory=dict)
     progress: snap.Progress | None = None
+    plan: deadline.Plan | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -272,6 +273,7 @@ class World:
             windows=self.windows.recent,
             known=moment.known,
             progress=moment.progress,
+            plan=moment.plan,
             deleting="deletionTimestamp" in metadata,
         )
 

@@ -18,6 +18,7 @@ class Change:
     """One pass. `before` is what was in the cluster until then, `after` what is there now.
 
     `reclaims` are those that it has recorded: of independent indexes there may be many, each of another pool.
+    `slack`: seconds to spare until the job's deadline, None where there is none or it isn't known.
     """
 
     namespace: str
@@ -26,6 +27,7 @@ class Change:
     before: status.Status
     after: status.Status
     reclaims: tuple[status.Reclaim, ...] = ()
+    slack: float | None = None
 
 
 class Metrics:
@@ -60,6 +62,11 @@ class Metrics:
         self._shortfall = self._gauge(
             "job_floor_shortfall",
             "On-demand workers missing from the floor of a job that runs or starts",
+            job,
+        )
+        self._slack = self._gauge(
+            "job_deadline_slack_seconds",
+            "What is to spare until completeBy if all goes well from now on; below 0: missing",
             job,
         )
         self._deaf = prometheus.Gauge(
@@ -160,12 +167,18 @@ class Metrics:
         waits = not over and change.after.attempt > 0 and met is not None and met.status is not True
         self._shortfall.labels(*job).set(max(0, change.floor - workers.on_demand) if waits else 0)
 
+        if change.slack is None:
+            _remove(self._slack, *job)
+        else:
+            self._slack.labels(*job).set(change.slack)
+
     def forget(self, namespace: str, name: str) -> None:
         """The job is gone, and its series with it."""
         for capacity in ("spot", "on-demand", "unknown"):
             _remove(self._workers, namespace, name, capacity)
         _remove(self._wanted, namespace, name)
         _remove(self._shortfall, namespace, name)
+        _remove(self._slack, namespace, name)
 
 
 def _remove(gauge: prometheus.Gauge, *labels: str) -> None:

@@ -29,6 +29,7 @@ POLICIES: tuple[Policy, ...] = (
     deadline.fail_when_active_for_too_long,
     gang.restart_when_a_member_is_lost,
     gang.restart_when_it_makes_no_progress,
+    gang.move_for_the_deadline,
     gang.forgive_nodes_when_nothing_else_fits,
     gang.give_back_what_cannot_be_completed,
     gang.run_the_attempt,

@@ -161,7 +161,8 @@ def _overlays(snapshot: snap.Snapshot, wanted: list[int]) -> list[actions.Overla
         preferred=preferences.preferred(snapshot, now.attempt_id),
         go=all(pod.ended for pod in snapshot.older),
     )
-    return [dataclasses.replace(common, index=index, floor=index < floor) for index in wanted]
+    bought = bool(now.attempts) and now.attempts[-1].on_demand
+    return [dataclasses.replace(common, index=index, floor=bought or index < floor) for index in wanted]
 
 
 def _shunned(snapshot: snap.Snapshot) -> set[str]:

@@ -90,3 +90,14 @@ def test_a_pool_that_is_known_no_more_has_no_series() -> None:
     assert metrics.registry.get_sample_value("spottrain_pool_hazard", labels) == pytest.approx(0.4)
     assert metrics.registry.get_sample_value("spottrain_pool_resting", labels) == pytest.approx(1.0)
     assert 'zone="zone-a"' not in shown(metrics)
+
+
+def test_the_slack_until_a_deadline_is_shown_while_it_is_known() -> None:
+    metrics = registry.Metrics()
+    metrics.saw(dataclasses.replace(change("a", ONE, ONE), slack=-90.0))
+    assert 'spottrain_job_deadline_slack_seconds{job="a",namespace="t"} -90.0' in shown(metrics)
+    metrics.saw(change("a", ONE, ONE))
+    assert 'job_deadline_slack_seconds{job="a"' not in shown(metrics)
+    metrics.saw(dataclasses.replace(change("a", ONE, ONE), slack=5.0))
+    metrics.forget("t", "a")
+    assert 'job="a"' not in shown(metrics)
