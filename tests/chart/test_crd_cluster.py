@@ -279,7 +279,7 @@ def test_a_mistake_is_refused_with_its_field_and_what_to_do(
     ("document", "field"),
     [
         (job(spot={"fallback": {"after": "15m"}}), 'unknown field "spec.spot.fallback"'),
-        (job(completeBy="2026-12-01T08:00:00Z"), 'unknown field "spec.completeBy"'),
+        (job(minWorkers=2), 'unknown field "spec.minWorkers"'),
     ],
 )
 def test_a_field_of_a_later_version_is_refused_by_name(

@@ -144,7 +144,7 @@ def _progress_timeout(raw: cabc.Mapping[str, Any], mode: Mode) -> float | None:
     return timeout
 
 
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+_TIME = re.compile(r"2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 
 
 def _complete_by(raw: cabc.Mapping[str, Any], mode: Mode) -> dt.datetime | None:

@@ -68,6 +68,8 @@ class Attempt:
     index: int | None = None
     running: dt.datetime | None = None
     end: dt.datetime | None = None
+    placed: dt.datetime | None = None
+    """When all of its workers had a node; noted for jobs with a deadline."""
     stepping: dt.datetime | None = None
     """When worker 0 first told a step that this life did."""
     on_demand: bool = False
@@ -384,6 +386,7 @@ def _attempt(raw: cabc.Mapping[str, Any]) -> Attempt:
         index=raw.get("index"),
         running=duration.optional_time(raw.get("runningTime")),
         end=duration.optional_time(raw.get("endTime")),
+        placed=duration.optional_time(raw.get("placedTime")),
         stepping=duration.optional_time(raw.get("firstStepTime")),
         on_demand=raw.get("onDemand", False),
         more=tuple(sorted((key, value) for key, value in raw.items() if key not in _ATTEMPT_FIELDS)),
@@ -406,6 +409,7 @@ def _attempt_fields(attempt: Attempt) -> dict[str, Any]:
         "index": attempt.index,
         "runningTime": _time(attempt.running),
         "endTime": _time(attempt.end),
+        "placedTime": _time(attempt.placed),
         "firstStepTime": _time(attempt.stepping),
         "onDemand": attempt.on_demand or None,
     }

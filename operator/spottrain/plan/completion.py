@@ -76,7 +76,11 @@ class Move:
 def move(draft: drafts.Draft) -> Move | None:
     """Where the gang goes for its deadline; None while it stays. Asks to be woken when that may change."""
     found = outlook.of(draft.snapshot, draft.status)
-    if found is None or found.place is Place.SPOT:
+    if found is None:
+        return None
+    if found.place is Place.SPOT:
+        if found.overdue is not None:
+            draft.wake_at(found.overdue)
         return None
     retry, last = draft.status.next_retry, draft.status.attempts[-1]
     if retry is not None and found.now < retry and last.cause in _PAUSED:
@@ -137,12 +141,23 @@ def describe(draft: drafts.Draft) -> None:
     if draft.status.over:
         _say_how_it_ended(draft, wishes.complete_by)
         return
+    _mark_placed(draft)
     found = outlook.of(draft.snapshot, draft.status)
     if found is None or found.slack is None:
         _say(draft, None, conditions.WORK_UNKNOWN, _unknown(draft))
         return
     draft.slack = found.slack
     _say_whether_it_fits(draft, found, found.slack)
+
+
+def _mark_placed(draft: drafts.Draft) -> None:
+    """Note once that all workers of the attempt had a node."""
+    snapshot, attempts = draft.snapshot, draft.status.attempts
+    placed = [pod for pod in snapshot.current.values() if pod.node]
+    begun = draft.status.attempt != snapshot.status.attempt
+    if attempts and attempts[-1].placed is None and not begun and len(placed) == snapshot.workers:
+        last = dataclasses.replace(attempts[-1], placed=snapshot.now)
+        draft.update(attempts=(*attempts[:-1], last))
 
 
 def _say_whether_it_fits(draft: drafts.Draft, found: outlook.Outlook, slack: float) -> None:

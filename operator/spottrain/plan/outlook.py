@@ -19,7 +19,7 @@ from spottrain.policy import deadline, hazard, interval, spells
 from spottrain.policy.deadline import Place
 from spottrain.policy.induction import Terms
 
-ARRIVAL = 300.0
+ARRIVAL = spells.TICK
 """Seconds that workers wait for machines before spot counts as away: so long they may take to come."""
 START = 600.0
 """Seconds of a start, the work done once more apart, until one from a checkpoint was measured."""
@@ -53,6 +53,8 @@ class Outlook:
     untried: bool
     since: dt.datetime
     held: bool
+    overdue: dt.datetime | None = None
+    """When a start on spot that is under way will have taken longer than it may."""
 
     @property
     def left(self) -> float:
@@ -99,7 +101,8 @@ def of(snapshot: snap.Snapshot, now: status.Status) -> Outlook | None:
     if isinstance(wishes, spec.InvalidSpecError) or wishes.complete_by is None or not now.attempts:
         return None
     last, restart = now.attempts[-1], _restart(now.attempts)
-    begun, place = now.start or last.start, _place(wishes, now, last)
+    start = restart + _redo(wishes, _saved(snapshot, now))
+    begun, place = now.start or last.start, _place(snapshot, now, start)
     held = _held_since(snapshot) if place is Place.ON_DEMAND else None
     work, done = _work(snapshot, now)
     waits = _waits_since(now.attempts)
@@ -110,21 +113,36 @@ def of(snapshot: snap.Snapshot, now: status.Status) -> Outlook | None:
         place=place,
         work=work,
         done=done,
-        start=restart + _redo(wishes, _saved(snapshot, now)),
+        start=start,
         starting=_starting(last, restart, snapshot.now),
         waiting=0.0 if waits is None else (snapshot.now - waits).total_seconds(),
-        untried=not any(one.running and one.end and not one.on_demand for one in now.attempts),
+        untried=not any(_came(one) and one.end for one in now.attempts),
         since=held or _away_since(now.attempts),
         held=held is not None,
+        overdue=_overdue(last, start),
     )
 
 
-def _place(wishes: spec.Spec, now: status.Status, last: status.Attempt) -> Place:
+def _place(snapshot: snap.Snapshot, now: status.Status, start: float) -> Place:
+    """Spot that has come is kept, unless a start there takes longer than it may."""
+    last, floor = now.attempts[-1], snapshot.valid_spec.spot.floor
     if now.phase is status.Phase.SUSPENDED:
         return Place.IDLE
-    if last.on_demand or wishes.spot.floor >= wishes.workers:
+    if last.on_demand or floor >= snapshot.workers:
         return Place.ON_DEMAND
-    return Place.SPOT if last.running else Place.IDLE
+    overdue = _overdue(last, start)
+    starts = overdue is not None and snapshot.now < overdue
+    return Place.SPOT if last.running or starts else Place.IDLE
+
+
+def _overdue(last: status.Attempt, start: float) -> dt.datetime | None:
+    came = _came(last)
+    return None if came is None or last.running else came + dt.timedelta(seconds=start)
+
+
+def _came(attempt: status.Attempt) -> dt.datetime | None:
+    """When spot had come for all workers; None if it hadn't, or if the attempt is for on-demand."""
+    return None if attempt.on_demand else attempt.placed or attempt.running
 
 
 def _report(snapshot: snap.Snapshot, now: status.Status) -> snap.Report | None:
@@ -160,9 +178,9 @@ def _restart(attempts: tuple[status.Attempt, ...]) -> float:
 
 def _took(attempt: status.Attempt, stepping: dt.datetime) -> float:
     """From its decision to its first step. A longer wait for spot was no start: spot was away."""
-    ran = min(attempt.running or stepping, stepping)
-    waited = (ran - attempt.start).total_seconds()
-    return (waited if attempt.on_demand else min(waited, ARRIVAL)) + (stepping - ran).total_seconds()
+    placed = min(attempt.placed or attempt.running or stepping, stepping)
+    waited = (placed - attempt.start).total_seconds()
+    return (waited if attempt.on_demand else min(waited, ARRIVAL)) + (stepping - placed).total_seconds()
 
 
 def _starting(last: status.Attempt, restart: float, now: dt.datetime) -> float:
@@ -181,17 +199,17 @@ def _waits_since(attempts: tuple[status.Attempt, ...]) -> dt.datetime | None:
     """Since when workers have waited for spot in a row, over attempts that gave up in between."""
     since = None
     for one in reversed(attempts):
-        if one.running or one.on_demand:
+        if _came(one) or one.on_demand:
             break
         since = one.start
     return since
 
 
 def _away_since(attempts: tuple[status.Attempt, ...]) -> dt.datetime:
-    """Since when the gang hasn't run on spot, as far as its attempts go back."""
+    """Since when the gang hasn't had spot, as far as its attempts go back."""
     since = attempts[-1].start
     for one in reversed(attempts):
-        if one.running and not one.on_demand:
+        if _came(one):
             break
         since = one.start
     return since
@@ -253,7 +271,7 @@ def _spells(
     for one, follower in itertools.zip_longest(attempts, attempts[1:]):
         if not one.on_demand:
             waits = waits or one.start
-        came = None if one.on_demand else one.running
+        came = _came(one)
         last = follower is None
         if waits is not None and (came or one.on_demand or last):
             until = came or (one.start if one.on_demand else now)

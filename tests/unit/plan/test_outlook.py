@@ -66,7 +66,7 @@ RESTARTS = {
         ),
         240.0,
     ),
-    "a long wait for spot is no start": ((life(1, at=0), life(2, at=100, ran=160, step=162)), 420.0),
+    "a long wait for spot is no start": ((life(1, at=0), life(2, at=100, ran=160, step=162)), 720.0),
     "one for on-demand machines is": (
         (life(1, at=0), life(2, at=100, ran=110, step=112, on_demand=True)),
         720.0,
@@ -79,6 +79,15 @@ def test_a_start_is_the_longest_measured_and_what_a_loss_has_done_again(
     lives: tuple[status.Attempt, ...], seconds: float
 ) -> None:
     assert seen(cluster_of(*lives)).start == seconds + 600.0 + 30.0
+
+
+def test_spot_that_has_come_is_kept_while_its_start_takes_no_longer_than_it_may() -> None:
+    """Images of some GB are pulled: that is no wait for spot."""
+    first, placed = life(1, at=0, ran=1, step=2), virtual.EPOCH + 510 * MINUTE
+    second = dataclasses.replace(life(2, at=500), placed=placed)
+    found = seen(cluster_of(first, second, minutes=520))
+    assert (found.place, found.start, found.overdue) == (Place.SPOT, 1230.0, placed + 20.5 * MINUTE)
+    assert seen(cluster_of(first, second, minutes=531)).place is Place.IDLE
 
 
 def test_the_work_left_is_what_the_newest_checkpoint_leaves() -> None:
