@@ -75,26 +75,23 @@ class Move:
 
 def move(draft: drafts.Draft) -> Move | None:
     """Where the gang goes for its deadline; None while it stays. Asks to be woken when that may change."""
-    found = outlook.of(draft.snapshot, draft.status)
-    if found is None:
+    found, plan = outlook.of(draft.snapshot, draft.status), draft.snapshot.plan
+    if found is None or _pauses(draft.status, found.now):
         return None
-    if found.place is Place.SPOT:
-        if found.overdue is not None:
-            draft.wake_at(found.overdue)
-        return None
-    retry, last = draft.status.next_retry, draft.status.attempts[-1]
-    if retry is not None and found.now < retry and last.cause in _PAUSED:
-        return None
-    bought = buys(found, draft.snapshot.plan)
-    if found.place is Place.IDLE:
-        if bought:
-            return Move(True, _why(found))
-        for moment in _turns(found, draft.snapshot.plan):
-            draft.wake_at(moment)
-        return None
-    if bought or not last.on_demand or not _may_leave(draft, last):
-        return None
-    return Move(False, f"spot pays again, with {_about(found.slack or 0.0)} to spare")
+    for moment in _turns(found, plan):
+        draft.wake_at(moment)
+    bought, last = buys(found, plan), draft.status.attempts[-1]
+    if found.place is Place.IDLE and bought:
+        return Move(True, _why(found))
+    if last.on_demand and not bought and _may_leave(draft, last):
+        return Move(False, f"spot pays again, with {_about(found.slack or 0.0)} to spare")
+    return None
+
+
+def _pauses(now: status.Status, moment: dt.datetime) -> bool:
+    """It waits after a failure of the program, which no place would mend."""
+    waits = now.next_retry is not None and moment < now.next_retry
+    return waits and now.attempts[-1].cause in _PAUSED
 
 
 def _may_leave(draft: drafts.Draft, last: status.Attempt) -> bool:
@@ -104,7 +101,11 @@ def _may_leave(draft: drafts.Draft, last: status.Attempt) -> bool:
 
 
 def _turns(found: outlook.Outlook, plan: deadline.Plan | None) -> list[dt.datetime]:
-    """When a wait for spot may have to end though nothing else happens; those that are still to come."""
+    """When the answer may change though nothing else happens; those moments that are still to come."""
+    if found.place is Place.ON_DEMAND:
+        return []
+    if found.place is Place.SPOT:
+        return [] if found.overdue is None else [found.overdue]
     turns = [found.now + dt.timedelta(seconds=outlook.ARRIVAL - found.waiting)]
     turns += [found.since + dt.timedelta(seconds=spells.TICK * age) for age in spells.AGES]
     if found.net is not None and found.work is not None:

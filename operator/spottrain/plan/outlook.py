@@ -37,8 +37,9 @@ class Outlook:
 
     `work`: None while it isn't known. `done`: the share (0..1) of all steps that is safe in a checkpoint.
     `starting`: what is still ahead of the start under way. `waiting`: for how long workers have waited for
-    spot machines in a row; `untried`: none of its lives has ended on spot. `since`: from when on spot has been
-    away; for a job on on-demand where workers of other jobs hold spot machines (`held`), it is there since.
+    spot machines in a row; `untried`: none of its lives has ended on spot. `since`: from when on spot has
+    been away; for a job on on-demand where workers of other jobs hold spot machines (`held`), it is there
+    since then. `overdue`: when a start on spot that is under way will have taken longer than it may.
     """
 
     now: dt.datetime
@@ -54,7 +55,6 @@ class Outlook:
     since: dt.datetime
     held: bool
     overdue: dt.datetime | None = None
-    """When a start on spot that is under way will have taken longer than it may."""
 
     @property
     def left(self) -> float:
@@ -252,10 +252,16 @@ def question(snapshot: snap.Snapshot) -> Question | None:
         return None
     return Question(
         chances=spells.learn(*_spells(snapshot.status.attempts, snapshot.now)),
-        terms=Terms(found.start / spells.TICK, RATIO),
+        terms=Terms(found.start / spells.TICK, _ratio(snapshot.valid_spec)),
         work=math.ceil(found.work / spells.TICK),
         slack=math.ceil((found.left - found.work) / spells.TICK),
     )
+
+
+def _ratio(wishes: spec.Spec) -> float:
+    """On-demand that is no dearer is bought whenever there is a choice."""
+    prices = wishes.prices
+    return RATIO if prices is None else max(1.0, float(prices.on_demand / prices.spot))
 
 
 def _spells(

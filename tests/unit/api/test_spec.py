@@ -86,7 +86,10 @@ def test_a_deadline_is_a_moment_whatever_its_zone(text: str, moment: dt.datetime
     assert spec.parse({**GOOD, "completeBy": text}).complete_by == moment
 
 
-@pytest.mark.parametrize("text", ["tomorrow", "2026-12-01", "2026-12-01T08:00:00", "2026-13-01T08:00:00Z", "0001-01-01T00:00:00Z", 8])
+@pytest.mark.parametrize(
+    "text",
+    ["tomorrow", "2026-12-01", "2026-12-01T08:00:00", "2026-13-01T08:00:00Z", "0001-01-01T00:00:00Z", 8],
+)
 def test_a_deadline_that_is_no_moment_is_refused_with_what_to_write(text: object) -> None:
     with pytest.raises(spec.InvalidSpecError) as refused:
         spec.parse({**GOOD, "completeBy": text})
