@@ -252,16 +252,10 @@ def question(snapshot: snap.Snapshot) -> Question | None:
         return None
     return Question(
         chances=spells.learn(*_spells(snapshot.status.attempts, snapshot.now)),
-        terms=Terms(found.start / spells.TICK, _ratio(snapshot.valid_spec)),
+        terms=Terms(found.start / spells.TICK, RATIO),
         work=math.ceil(found.work / spells.TICK),
         slack=math.ceil((found.left - found.work) / spells.TICK),
     )
-
-
-def _ratio(wishes: spec.Spec) -> float:
-    """On-demand that is no dearer is bought whenever there is a choice."""
-    prices = wishes.prices
-    return RATIO if prices is None else max(1.0, float(prices.on_demand / prices.spot))
 
 
 def _spells(
