@@ -7,6 +7,7 @@ from typing import Final
 ACCEPTED: Final = "Accepted"
 RUNNING: Final = "Running"
 FLOOR_MET: Final = "FloorMet"
+SPOT_SUFFICIENT: Final = "SpotSufficient"
 GRACE_SUFFICIENT: Final = "GraceSufficient"
 WINDOW_HOLDS: Final = "WindowHolds"
 NOTICES_HEARD: Final = "NoticesHeard"
@@ -42,6 +43,11 @@ ENDED: Final = "Ended"
 FLOOR_HELD: Final = "FloorHeld"
 NO_FLOOR: Final = "NoFloor"
 FLOOR_UNMET: Final = "FloorUnmet"
+
+# SpotSufficient
+FELL_BACK: Final = "FellBack"
+FALLBACK_OVER: Final = "FallbackOver"
+SPOT_FOUND: Final = "SpotFound"
 
 # GraceSufficient
 SAVE_FITS: Final = "SaveFits"

@@ -21,7 +21,7 @@ LABEL_JOB = f"{GROUP}/job"
 LABEL_INDEX = f"{GROUP}/index"
 LABEL_ATTEMPT = f"{GROUP}/attempt"
 LABEL_CAPACITY = f"{GROUP}/capacity"
-"""What the worker was asked to run on: `on-demand` for the floor, else `spot` (which is a preference)."""
+"""What the worker was asked to run on, one of `clouds.Ask`: `spot` is a preference, the others are bounds."""
 
 ANNOTATION_ATTEMPT_ID = f"{GROUP}/attempt-id"
 ANNOTATION_GO = f"{GROUP}/go"

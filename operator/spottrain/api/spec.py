@@ -36,6 +36,14 @@ class Spread(enum.StrEnum):
 
 
 @dataclasses.dataclass(frozen=True)
+class Fallback:
+    """How many seconds a worker waits for a spot node, and for how many it may then be on on-demand too."""
+
+    after: float = 900.0
+    length: float = 7200.0
+
+
+@dataclasses.dataclass(frozen=True)
 class Spot:
     """How far the job trusts spot capacity. `floor` is a number of workers; durations are seconds."""
 
@@ -43,6 +51,7 @@ class Spot:
     window: float | None = None
     grace: float | None = None
     spread: Spread = Spread.PACK
+    fallback: Fallback | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,13 +125,17 @@ def parse(raw: cabc.Mapping[str, Any]) -> Spec:
     template = raw.get("template")
     if not isinstance(template, cabc.Mapping) or not template.get("spec", {}).get("containers"):
         raise InvalidSpecError("spec.template.spec.containers: name at least one container")
+    spot = _spot(raw.get("spot") or {}, at_once, mode)
+    placement = _seconds(raw.get("placementTimeout", "15m"), "spec.placementTimeout") or 0.0
+    if mode is Mode.GANG and workers > 1:
+        _check_order(spot.fallback, placement)
     return Spec(
         workers=workers,
         template=template,
         checkpoint=_checkpoint(raw.get("checkpoint") or {}, mode),
-        spot=_spot(raw.get("spot") or {}, at_once, mode),
+        spot=spot,
         suspend=bool(raw.get("suspend", False)),
-        placement_timeout=_seconds(raw.get("placementTimeout", "15m"), "spec.placementTimeout") or 0.0,
+        placement_timeout=placement,
         ttl=_seconds(raw.get("ttlAfterFinished"), "spec.ttlAfterFinished"),
         progress_timeout=_progress_timeout(raw, mode),
         active_deadline=_seconds(raw.get("activeDeadline"), "spec.activeDeadline"),
@@ -199,7 +212,28 @@ def _spot(raw: cabc.Mapping[str, Any], workers: int, mode: Mode) -> Spot:
         window=_seconds(raw.get("window"), "spec.spot.window"),
         grace=_seconds(raw.get("gracePeriod"), "spec.spot.gracePeriod"),
         spread=spread,
+        fallback=_fallback(raw.get("fallback")),
     )
+
+
+def _fallback(raw: cabc.Mapping[str, Any] | None) -> Fallback | None:
+    if raw is None:
+        return None
+    after = _seconds(raw.get("after", "15m"), "spec.spot.fallback.after") or 0.0
+    length = _seconds(raw.get("for", "2h"), "spec.spot.fallback.for")
+    if not length:
+        raise InvalidSpecError("spec.spot.fallback.for: write a duration longer than 0, for example 2h")
+    return Fallback(after, length)
+
+
+def _check_order(fallback: Fallback | None, placement: float) -> None:
+    """A gang that gives its nodes back begins to wait anew, and would never have waited for long enough."""
+    if fallback is not None and fallback.after > placement:
+        raise InvalidSpecError(
+            f"spec.spot.fallback.after: {duration.format_seconds(fallback.after)} is longer than "
+            f"spec.placementTimeout ({duration.format_seconds(placement)}), after which a gang that is not "
+            "whole gives its nodes back and waits anew: lower the one or raise the other"
+        )
 
 
 def _floor(raw: Any, workers: int, mode: Mode) -> int:

@@ -97,6 +97,22 @@ class Storm:
 
 
 @dataclasses.dataclass(frozen=True)
+class Fallback:
+    """Spot had no room. `until`: until when workers may be made for on-demand nodes too; None: that is past.
+
+    `times`: how often in a row, without spot having had room for all workers in between.
+    """
+
+    since: dt.datetime
+    until: dt.datetime | None
+    times: int = 1
+
+    def allows(self, now: dt.datetime) -> bool:
+        """Workers that are made now may go to on-demand nodes."""
+        return self.until is not None and now < self.until
+
+
+@dataclasses.dataclass(frozen=True)
 class Reclaim:
     """The newest loss of a worker with its node or by eviction."""
 
@@ -113,7 +129,10 @@ class Reclaim:
 
 @dataclasses.dataclass(frozen=True)
 class Workers:
-    """How many workers there are, counted in this pass. `indexes` is of an Independent job: all of them."""
+    """How many workers there are, counted in this pass. `indexes` is of an Independent job: all of them.
+
+    `fallback`: those of `on_demand` that are there because spot had no room.
+    """
 
     desired: int = 0
     running: int = 0
@@ -121,6 +140,7 @@ class Workers:
     spot: int = 0
     succeeded: int = 0
     indexes: int = 0
+    fallback: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -173,6 +193,7 @@ class Status:
     active_since: dt.datetime | None = None
     storm: Storm = Storm()
     failed_nodes: tuple[FailedNode, ...] = ()
+    fallback: Fallback | None = None
 
     @property
     def over(self) -> bool:
@@ -229,6 +250,7 @@ def parse(raw: cabc.Mapping[str, Any]) -> Status:
             spot=workers.get("spot", 0),
             succeeded=workers.get("succeeded", 0),
             indexes=workers.get("indexes", 0),
+            fallback=workers.get("fallback", 0),
         ),
         step=(raw.get("progress") or {}).get("step"),
         progress=_progress(raw.get("progress") or {}),
@@ -242,6 +264,7 @@ def parse(raw: cabc.Mapping[str, Any]) -> Status:
         active_since=duration.optional_time(raw.get("activeSince")),
         storm=_storm(raw.get("storm") or {}),
         failed_nodes=tuple(_failed_node(one) for one in raw.get("failedNodes", ())),
+        fallback=_fallback(raw.get("fallback") or {}),
     )
 
 
@@ -269,6 +292,7 @@ def _all_fields(status: Status) -> dict[str, Any]:
             "onDemand": workers.on_demand,
             "spot": workers.spot,
             "succeeded": workers.succeeded,
+            "fallback": workers.fallback,
             **({} if status.shards is None else {"indexes": workers.indexes}),
         },
         "workersText": f"{workers.running}/{workers.desired}",
@@ -284,6 +308,7 @@ def _all_fields(status: Status) -> dict[str, Any]:
         "activeSince": _time(status.active_since),
         "storm": None if storm == Storm() else _without_none(dataclasses.asdict(storm)),
         "failedNodes": [_render_failed_node(one) for one in status.failed_nodes] or None,
+        "fallback": _render_fallback(status.fallback),
     }
 
 
@@ -330,6 +355,20 @@ def _render_condition(condition: Condition) -> dict[str, Any]:
 
 def _storm(raw: cabc.Mapping[str, Any]) -> Storm:
     return Storm(reclaims=raw.get("reclaims", 0), step=raw.get("step"))
+
+
+def _fallback(raw: cabc.Mapping[str, Any]) -> Fallback | None:
+    if "since" not in raw:
+        return None
+    until = duration.optional_time(raw.get("until"))
+    return Fallback(duration.parse_time(raw["since"]), until, raw.get("times", 1))
+
+
+def _render_fallback(fallback: Fallback | None) -> dict[str, Any] | None:
+    """With `until` even where there is none: a merge patch takes away what is null, not what is left out."""
+    if fallback is None:
+        return None
+    return {"since": _time(fallback.since), "until": _time(fallback.until), "times": fallback.times}
 
 
 def _failed_node(raw: cabc.Mapping[str, Any]) -> FailedNode:

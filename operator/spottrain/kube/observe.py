@@ -6,7 +6,7 @@ import dataclasses
 import datetime as dt
 from typing import Any
 
-from spottrain.api import names, spec, status
+from spottrain.api import clouds, names, spec, status
 from spottrain.kube import client as clients
 from spottrain.kube import errors, leases, recent, reflector, tails, views, windows
 from spottrain.plan import snapshot as snap
@@ -120,7 +120,9 @@ class Pods:
     def find_no_place(self) -> bool:
         """Some worker that may run on spot finds room nowhere."""
         everyone = (one.pod for pods in self._present.values() for one in pods.values())
-        return any(one.unschedulable and not one.floor and not one.ended for one in everyone)
+        return any(
+            one.unschedulable and one.ask is not clouds.Ask.ON_DEMAND and not one.ended for one in everyone
+        )
 
     def jobs_on(self, node: str) -> list[reflector.Key]:
         """The jobs that have a worker on that node."""

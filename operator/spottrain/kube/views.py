@@ -48,11 +48,20 @@ def pod(raw: Object) -> snap.Pod:
         said=_words(raw),
         go=annotations.get(names.ANNOTATION_GO, ""),
         unschedulable=_unschedulable(status),
-        floor=metadata["labels"].get(names.LABEL_CAPACITY) == clouds.Capacity.ON_DEMAND,
+        ask=_ask(metadata["labels"]),
+        version=metadata.get("resourceVersion") or "",
         waiting=_waiting(status),
         stranded=_stranded(status),
         save_asked=_moment(annotations.get(names.ANNOTATION_SAVE)),
     )
+
+
+def _ask(labels: Object) -> clouds.Ask:
+    """A newer version may have words of its own for it."""
+    try:
+        return clouds.Ask(labels.get(names.LABEL_CAPACITY, clouds.Ask.SPOT))
+    except ValueError:
+        return clouds.Ask.SPOT
 
 
 def trimmed_pod(raw: Object) -> Object:

@@ -69,6 +69,9 @@ class Metrics:
             "What is to spare until completeBy if all goes well from now on; below 0: missing",
             job,
         )
+        self._fallback = self._gauge(
+            "job_fallback_workers", "Workers on on-demand nodes because spot had no room", job
+        )
         self._deaf = prometheus.Gauge(
             "spottrain_spot_nodes_unheard",
             "Spot nodes, of clouds that give notices, without an agent that would hear one",
@@ -163,6 +166,7 @@ class Metrics:
         for capacity, count in running.items():
             self._workers.labels(*job, capacity).set(0 if over else count)
         self._wanted.labels(*job).set(0 if over else workers.desired)
+        self._fallback.labels(*job).set(0 if over else workers.fallback)
         met = conditions.find(change.after.conditions, conditions.FLOOR_MET)
         waits = not over and change.after.attempt > 0 and met is not None and met.status is not True
         self._shortfall.labels(*job).set(max(0, change.floor - workers.on_demand) if waits else 0)
@@ -179,6 +183,7 @@ class Metrics:
         _remove(self._wanted, namespace, name)
         _remove(self._shortfall, namespace, name)
         _remove(self._slack, namespace, name)
+        _remove(self._fallback, namespace, name)
 
 
 def _remove(gauge: prometheus.Gauge, *labels: str) -> None:

@@ -3,7 +3,7 @@
 import dataclasses
 import datetime as dt
 
-from spottrain.api import conditions, status
+from spottrain.api import clouds, conditions, status
 from spottrain.plan import snapshot as snap
 
 
@@ -69,7 +69,7 @@ class Overlay:
     index: int
     attempt: int
     attempt_id: str
-    floor: bool
+    ask: clouds.Ask
     grace: int
     avoid: tuple[str, ...] = ()
     resting: tuple[snap.Pool, ...] = ()
@@ -91,11 +91,15 @@ class CreatePod:
 
 @dataclasses.dataclass(frozen=True)
 class DeletePod:
-    """Delete one worker by name and UID. `grace` in seconds, None for its own, 0 to force."""
+    """Delete one worker by name and UID. `grace` in seconds, None for its own, 0 to force.
+
+    `version`: only if it is still as it was seen; empty: however it is.
+    """
 
     name: str
     uid: str
     grace: int | None = None
+    version: str = ""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -92,8 +92,10 @@ class Pod:
     said: Words | None = None
     go: str = ""
     unschedulable: str = ""
-    floor: bool = False
-    """It was made for the on-demand floor."""
+    ask: clouds.Ask = clouds.Ask.SPOT
+    """What it was made to run on."""
+    version: str = dataclasses.field(default="", compare=False)
+    """Of this state of it, as the API server counts."""
     waiting: str = ""
     """Why its kubelet can't start a container: a missing Secret, an image that can't be pulled."""
     stranded: dt.datetime | None = None

@@ -7,7 +7,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from spottrain.api import conditions, spec, status
+from spottrain.api import clouds, conditions, spec, status
 from spottrain.plan import completion, outlook
 from spottrain.plan import snapshot as snap
 from spottrain.policy import deadline, hazard, induction
@@ -108,7 +108,8 @@ def test_the_net_moves_all_workers_to_on_demand_at_its_moment_and_not_a_second_b
     pass_until(cluster, net)
     last = cluster.status.attempts[-1]
     assert (last.cause, last.number, place(cluster)) == (status.Cause.MOVED, 3, "on-demand")
-    assert [cluster.overlays[name].floor for name in cluster.names_of(3)] == [True, True]
+    asked = [[cluster.overlays[name].ask for name in cluster.names_of(attempt)] for attempt in (1, 3)]
+    assert asked == [2 * [clouds.Ask.ONLY_SPOT], 2 * [clouds.Ask.ON_DEMAND]]
     assert last.detail == (
         "to on-demand: there is no more time to wait for spot: 10h of work are left and a start takes 20m; "
         "spec.completeBy is 2026-01-01T20:00:00Z"
