@@ -53,7 +53,8 @@ def buys(found: outlook.Outlook, plan: deadline.Plan | None) -> bool:
         return False
     if plan is None:
         return not idle or found.done < found.schedule
-    return plan.decide(found.moment(found.work)) is Place.ON_DEMAND
+    terms = dataclasses.replace(plan.terms, start=found.start / spells.TICK)  # as measured by now
+    return dataclasses.replace(plan, terms=terms).decide(found.moment(found.work)) is Place.ON_DEMAND
 
 
 def begins_on_demand(draft: drafts.Draft, attempt_id: str) -> bool:

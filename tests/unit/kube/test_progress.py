@@ -260,7 +260,7 @@ def test_who_need_not_answer_and_does_not_is_asked_more_and_more_rarely() -> Non
         story.reader.follow(KEY, dataclasses.replace(FREE, needed=True))
         asked = story.worker.asked
         await asyncio.sleep(3600)
-        assert 55 <= story.worker.asked - asked <= 60, "a decision waits for it"
+        assert 45 <= story.worker.asked - asked <= 60, "a decision waits for it"
         story.reader.follow(KEY, FREE)
         story.worker.status, story.worker.step = 200, 7
         await asyncio.sleep(601)

@@ -108,7 +108,7 @@ def test_the_net_moves_all_workers_to_on_demand_at_its_moment_and_not_a_second_b
     pass_until(cluster, net)
     last = cluster.status.attempts[-1]
     assert (last.cause, last.number, place(cluster)) == (status.Cause.MOVED, 3, "on-demand")
-    asked = [[cluster.overlays[name].ask for name in cluster.names_of(attempt)] for attempt in (1, 3)]
+    asked = [[cluster.overlays[f"tr-{index}-{attempt}"].ask for index in (0, 1)] for attempt in (2, 3)]
     assert asked == [2 * [clouds.Ask.ONLY_SPOT], 2 * [clouds.Ask.ON_DEMAND]]
     assert last.detail == (
         "to on-demand: there is no more time to wait for spot: 10h of work are left and a start takes 20m; "
