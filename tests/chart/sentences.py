@@ -44,6 +44,13 @@ INDEPENDENT_PROGRESS = (
     "spec.progressTimeout is only used with spec.mode Gang: leave it out, and set activeDeadlineSeconds in "
     "spec.template.spec to end a worker that hangs"
 )
+INDEPENDENT_DEADLINE = (
+    "spec.completeBy is only used with spec.mode Gang, of which the work left is known: leave it out, and "
+    "set spec.spot.onDemandFloor for workers that must not wait for spot"
+)
+NO_TIME = (
+    "must be a date and a time with its zone, for example 2026-12-01T08:00:00Z or 2026-12-01T09:00:00+01:00"
+)
 GANG_FAILED_INDEXES = (
     "spec.maxFailedIndexes is only used with spec.mode Independent: a gang fails as a whole, so set "
     "spec.maxFailures"

@@ -131,6 +131,17 @@ REFUSED: cabc.Mapping[str, tuple[dict[str, Any], str, str]] = {
         "spec.progressTimeout",
         sentences.INDEPENDENT_PROGRESS,
     ),
+    "a deadline of independent workers": (
+        shards(completeBy="2026-12-01T08:00:00Z"),
+        "spec.completeBy",
+        sentences.INDEPENDENT_DEADLINE,
+    ),
+    "a deadline in words": (job(completeBy="tomorrow"), "spec.completeBy", sentences.NO_TIME),
+    "a deadline without a zone": (
+        job(completeBy="2026-12-01T08:00:00"),
+        "spec.completeBy",
+        sentences.NO_TIME,
+    ),
     "an active deadline in words": (job(activeDeadline="a day"), "spec.activeDeadline", sentences.DURATION),
     "floor above parallelism": (
         shards(parallelism=2, spot={"onDemandFloor": 3}),
@@ -278,7 +289,7 @@ def test_a_mistake_is_refused_with_its_field_and_what_to_do(
     ("document", "field"),
     [
         (job(spot={"fallback": {"after": "15m"}}), 'unknown field "spec.spot.fallback"'),
-        (job(completeBy="2026-12-01T08:00:00Z"), 'unknown field "spec.completeBy"'),
+        (job(minWorkers=2), 'unknown field "spec.minWorkers"'),
     ],
 )
 def test_a_field_of_a_later_version_is_refused_by_name(

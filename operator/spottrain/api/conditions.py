@@ -12,6 +12,7 @@ GRACE_SUFFICIENT: Final = "GraceSufficient"
 WINDOW_HOLDS: Final = "WindowHolds"
 NOTICES_HEARD: Final = "NoticesHeard"
 CHECKPOINTS_STORED: Final = "CheckpointsStored"
+DEADLINE_FEASIBLE: Final = "DeadlineFeasible"
 SUSPENDED: Final = "Suspended"
 COMPLETE: Final = "Complete"
 FAILED: Final = "Failed"
@@ -63,6 +64,12 @@ AGENT_MISSING: Final = "AgentMissing"
 # CheckpointsStored
 STORED: Final = "Stored"
 NOT_STORED: Final = "NotStored"
+
+# DeadlineFeasible
+ON_TIME: Final = "OnTime"
+TOO_LATE: Final = "TooLate"
+WORK_UNKNOWN: Final = "WorkUnknown"
+NO_DEADLINE: Final = "NoDeadline"
 
 # Suspended
 BY_SPEC: Final = "SuspendedBySpec"

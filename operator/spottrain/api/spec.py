@@ -2,6 +2,7 @@
 
 import collections.abc as cabc
 import dataclasses
+import datetime as dt
 import enum
 import math
 import re
@@ -95,6 +96,7 @@ class Spec:
     ttl: float | None = None
     active_deadline: float | None = None
     progress_timeout: float | None = None
+    complete_by: dt.datetime | None = None
     worker_hostnames: bool = False
     mode: Mode = Mode.GANG
     parallelism: int = DEFAULT_PARALLELISM
@@ -141,6 +143,7 @@ def parse(raw: cabc.Mapping[str, Any]) -> Spec:
         ttl=_seconds(raw.get("ttlAfterFinished"), "spec.ttlAfterFinished"),
         progress_timeout=_progress_timeout(raw, mode),
         active_deadline=_seconds(raw.get("activeDeadline"), "spec.activeDeadline"),
+        complete_by=_complete_by(raw, mode),
         worker_hostnames=bool(raw.get("workerHostnames", False)),
         mode=mode,
         parallelism=parallelism,
@@ -157,6 +160,28 @@ def _progress_timeout(raw: cabc.Mapping[str, Any], mode: Mode) -> float | None:
             "spec.template.spec"
         )
     return timeout
+
+
+_TIME = re.compile(r"2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+
+
+def _complete_by(raw: cabc.Mapping[str, Any], mode: Mode) -> dt.datetime | None:
+    text = raw.get("completeBy")
+    if text is None:
+        return None
+    if mode is not Mode.GANG:
+        raise InvalidSpecError(
+            "spec.completeBy: the work left is only known of a gang; leave it out, and set "
+            "spec.spot.onDemandFloor for the workers that must not wait for spot"
+        )
+    try:
+        if _TIME.fullmatch(str(text)):
+            return duration.parse_time(str(text))
+    except ValueError:
+        pass
+    raise InvalidSpecError(
+        f'spec.completeBy: "{text}" is not a time; write date, time and zone, like 2026-12-01T08:00:00Z'
+    )
 
 
 def _mode(raw: cabc.Mapping[str, Any], workers: int) -> Mode:

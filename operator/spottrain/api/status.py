@@ -48,6 +48,8 @@ class Cause(enum.StrEnum):
     """The gang could not be placed whole in time and gave back the nodes that it held."""
     SPEC_CHANGED = "SpecChanged"
     RESUMED = "Resumed"
+    MOVED = "Moved"
+    """It goes on in another place, on-demand or spot, for its deadline."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +69,12 @@ class Attempt:
     index: int | None = None
     running: dt.datetime | None = None
     end: dt.datetime | None = None
+    placed: dt.datetime | None = None
+    """When all of its workers had a node; noted for jobs with a deadline."""
+    stepping: dt.datetime | None = None
+    """When worker 0 first told a step that this life did."""
+    on_demand: bool = False
+    """All of its workers are made for on-demand nodes, for the deadline."""
     more: tuple[tuple[str, Any], ...] = dataclasses.field(default_factory=tuple)
     """Fields of a newer version, kept as they were found."""
 
@@ -200,8 +208,9 @@ class Status:
         """Whatever follows from the one follows from the other: they differ in words and counts alone.
 
         Counts of workers, `go_attempt`, the words of conditions, what is told of progress beside the step and
-        what it costs are for people; no policy reads them. Which workers were seen is for an operator that
-        comes after this one alone. All of it is written within seconds.
+        what it costs are for people; no policy reads them, but for the one of `completeBy`, which can do with
+        what was written last. Which workers were seen is for an operator that comes after this one alone. All
+        of it is written within seconds.
         """
         return self.decisions == other.decisions
 
@@ -421,6 +430,9 @@ def _attempt(raw: cabc.Mapping[str, Any]) -> Attempt:
         index=raw.get("index"),
         running=duration.optional_time(raw.get("runningTime")),
         end=duration.optional_time(raw.get("endTime")),
+        placed=duration.optional_time(raw.get("placedTime")),
+        stepping=duration.optional_time(raw.get("firstStepTime")),
+        on_demand=raw.get("onDemand", False),
         more=tuple(sorted((key, value) for key, value in raw.items() if key not in _ATTEMPT_FIELDS)),
     )
 
@@ -441,6 +453,9 @@ def _attempt_fields(attempt: Attempt) -> dict[str, Any]:
         "index": attempt.index,
         "runningTime": _time(attempt.running),
         "endTime": _time(attempt.end),
+        "placedTime": _time(attempt.placed),
+        "firstStepTime": _time(attempt.stepping),
+        "onDemand": attempt.on_demand or None,
     }
 
 

@@ -218,6 +218,7 @@ class Operator:
             parts.create_task(self._learn(), name="hazards")
             parts.create_task(self.leases.run(), name="leases")
             parts.create_task(self.work.progress.run(), name="progress")
+            parts.create_task(self.work.deadlines.run(), name="deadlines")
             parts.create_task(handlers.run(self.work, self.settings.namespaces), name="kopf")
 
     async def _learn(self) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 from spottrain.api import prices, status
 from spottrain.api import spec as specs
-from spottrain.controller import queue
+from spottrain.controller import deadlines, queue
 from spottrain.kube import apply, clock, errors, losses, observe, progress, recent, reflector, views
 from spottrain.metrics import costs, registry
-from spottrain.plan import actions, decide, storms
+from spottrain.plan import actions, decide, outlook, storms
 from spottrain.plan import progress as asking
 from spottrain.plan import snapshot as snap
 from spottrain.policy import hazard
@@ -112,6 +112,7 @@ class Reconciler:
         self.team_label = ""
         """The label of jobs that names who pays; none: nobody asks."""
         self.progress = progress.Progress(self.queue.add, settings.progress)
+        self.deadlines = deadlines.Deadlines(self.queue.add)
 
     async def run(self, ready: cabc.Awaitable[None]) -> None:
         """Work until cancelled; nothing is decided before every cache is filled."""
@@ -157,6 +158,7 @@ class Reconciler:
             known=dict(self.known),
             progress=self.progress.get(key),
             prices=self.prices(),
+            plan=self.deadlines.get(key),
         )
         await self._world.look_for_absent_nodes(key)
         snapshot = self._world.snapshot(raw, moment)
@@ -164,6 +166,9 @@ class Reconciler:
         for reclaim in (plan.status.last_reclaim, *plan.reclaims):
             self.losses.note(reclaim)
         self.progress.follow(key, _whom_to_ask(snapshot))
+        question = outlook.question(snapshot)
+        if question is not None:
+            self.deadlines.ask(key, question)
         # Of an index that a newer status calls finished no pod may be made.
         sure = snapshot.independent and plan.makes_pods
         written = await self._applier.write_status(raw, snapshot, plan.status, sure=sure)
@@ -223,6 +228,7 @@ class Reconciler:
     def _forget(self, key: reflector.Key) -> None:
         self._refusals.pop(key, None)
         self.progress.follow(key, None)
+        self.deadlines.forget(key)
         self.queue.succeed(key)
         self.queue.hurry(key, False)
         self._world.pods.forget(key)
@@ -232,7 +238,9 @@ class Reconciler:
 
 def _whom_to_ask(snapshot: snap.Snapshot) -> progress.Target | None:
     pod = asking.asked(snapshot)
-    return progress.Target(pod.attempt_id, pod.ip, asking.timeout(snapshot)) if pod else None
+    if pod is None:
+        return None
+    return progress.Target(pod.attempt_id, pod.ip, asking.timeout(snapshot), asking.needed(snapshot))
 
 
 def _same(new: snap.Refusal, known: snap.Refusal | None) -> bool:
@@ -244,4 +252,6 @@ def _change(snapshot: snap.Snapshot, plan: actions.Plan) -> registry.Change:
     floor = 0 if isinstance(snapshot.spec, Exception) else snapshot.spec.spot.floor
     before, after = snapshot.status, plan.status
     placed = max((pod.bound for pod in snapshot.current.values() if pod.bound), default=None)
-    return registry.Change(snapshot.namespace, snapshot.name, floor, before, after, plan.reclaims, placed)
+    return registry.Change(
+        snapshot.namespace, snapshot.name, floor, before, after, plan.reclaims, placed, plan.slack
+    )

@@ -11,7 +11,7 @@ from spottrain.api import prices as price
 from spottrain.kube import client as clients
 from spottrain.kube import clock, errors, leases, recent, reflector, tails, views, windows
 from spottrain.plan import snapshot as snap
-from spottrain.policy import hazard
+from spottrain.policy import deadline, hazard
 from spottrain.render import job as render_job
 
 Object = dict[str, Any]
@@ -184,6 +184,7 @@ class Moment:
     known: cabc.Mapping[snap.Pool, hazard.Record] = dataclasses.field(default_factory=dict)
     progress: snap.Progress | None = None
     prices: price.Table = price.NO_PRICES
+    plan: deadline.Plan | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -277,6 +278,7 @@ class World:
             known=moment.known,
             progress=moment.progress,
             prices=moment.prices,
+            plan=moment.plan,
             deleting="deletionTimestamp" in metadata,
         )
 

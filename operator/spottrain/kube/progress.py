@@ -47,12 +47,13 @@ PATIENCE = 60.0
 class Target:
     """Whom to ask: the attempt that has to answer, its address, and after how many seconds it is stuck.
 
-    Without a timeout nobody waits for the answer.
+    Without a timeout nobody waits for the answer. `needed`: something is decided on it all the same.
     """
 
     attempt_id: str
     address: str
     timeout: float | None
+    needed: bool = False
 
 
 @dataclasses.dataclass
@@ -163,7 +164,8 @@ class Progress:
         timeout = sight.target.timeout
         if timeout is not None:
             return min(max(SHARE * timeout, TICK), RARELY)
-        return min(self._spread_period() * 2.0 ** min(sight.failures, 10), SLOWLY)
+        slowly = RARELY if sight.target.needed else SLOWLY
+        return min(self._spread_period() * 2.0 ** min(sight.failures, 10), slowly)
 
     async def _read(self, session: aiohttp.ClientSession, target: Target) -> bytes:
         host = f"[{target.address}]" if ":" in target.address else target.address

@@ -20,6 +20,7 @@ class Change:
 
     `reclaims` are those that it has recorded: of independent indexes there may be many, each of another pool.
     `placed` is when the last of the attempt's workers got its node.
+    `slack`: seconds to spare until the job's deadline, None where there is none or it isn't known.
     """
 
     namespace: str
@@ -29,6 +30,7 @@ class Change:
     after: status.Status
     reclaims: tuple[status.Reclaim, ...] = ()
     placed: dt.datetime | None = None
+    slack: float | None = None
 
 
 class Metrics:
@@ -80,6 +82,11 @@ class Metrics:
         self._shortfall = self._gauge(
             "job_floor_shortfall",
             "On-demand workers missing from the floor of a job that runs or starts",
+            job,
+        )
+        self._slack = self._gauge(
+            "job_deadline_slack_seconds",
+            "What is to spare until completeBy if all goes well from now on; below 0: missing",
             job,
         )
         self._fallback = self._gauge(
@@ -210,12 +217,17 @@ class Metrics:
         if newest is not None and newest.time is not None:
             self._checkpoint.labels(*job).set(newest.time.timestamp())
 
+        if change.slack is None:
+            _remove(self._slack, *job)
+        else:
+            self._slack.labels(*job).set(change.slack)
+
     def forget(self, namespace: str, name: str) -> None:
         """The job is gone, and its series with it."""
         for capacity in ("spot", "on-demand", "unknown"):
             _remove(self._workers, namespace, name, capacity)
         last = (self._attempt, self._step, self._checkpoint)
-        for gauge in (self._wanted, self._shortfall, self._fallback, *last):
+        for gauge in (self._wanted, self._shortfall, self._slack, self._fallback, *last):
             _remove(gauge, namespace, name)
 
 

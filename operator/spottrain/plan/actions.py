@@ -165,7 +165,7 @@ class Plan:
     """One pass's outcome: the whole status, then the acts, then the events.
 
     `wake` is how many seconds from now the job must be looked at again although nothing changed. `reclaims`
-    are those that the status counts from this pass on.
+    are those that the status counts from this pass on. `slack`: seconds to spare until the job's deadline.
     """
 
     status: status.Status
@@ -173,6 +173,7 @@ class Plan:
     events: tuple[Event, ...] = ()
     wake: float | None = None
     reclaims: Reclaims = ()
+    slack: float | None = None
 
     @property
     def makes_pods(self) -> bool:

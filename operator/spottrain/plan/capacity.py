@@ -6,8 +6,9 @@ The first of these that applies:
 why       asked for  when
 ========  =========  ==============================================================
 Floor     on-demand  it is one of `spot.onDemandFloor`
+Deadline  on-demand  its attempt is to be there for `completeBy` (`plan/completion.py`)
 Fallback  spot       spot had no room (`plan/fallback.py`): anywhere, rather on spot
-Spot      only-spot  `spot.fallback` says when to pay for more than spot: not yet
+Spot      only-spot  `spot.fallback` or `completeBy` says when to pay for more: not yet
 Spot      spot       nothing says so: anywhere, rather on spot
 ========  =========  ==============================================================
 
@@ -27,6 +28,7 @@ class Why(enum.StrEnum):
     """Who has decided what a worker is asked to run on."""
 
     FLOOR = "Floor"
+    DEADLINE = "Deadline"
     FALLBACK = "Fallback"
     SPOT = "Spot"
 
@@ -44,7 +46,10 @@ def choose(snapshot: snap.Snapshot, *, floor: bool) -> Choice:
     now = snapshot.status
     if floor:
         return Choice(clouds.Ask.ON_DEMAND, Why.FLOOR)
-    if snapshot.valid_spec.spot.fallback is None:
+    if now.attempts and now.attempts[-1].on_demand:
+        return Choice(clouds.Ask.ON_DEMAND, Why.DEADLINE)
+    wishes = snapshot.valid_spec
+    if wishes.spot.fallback is None and wishes.complete_by is None:
         return Choice(clouds.Ask.SPOT, Why.SPOT)
     if now.fallback is not None and now.fallback.allows(snapshot.now):
         return Choice(clouds.Ask.SPOT, Why.FALLBACK)

@@ -39,6 +39,7 @@ POLICIES: tuple[Policy, ...] = (
     deadline.fail_when_active_for_too_long,
     gang.restart_when_a_member_is_lost,
     gang.restart_when_it_makes_no_progress,
+    gang.move_for_the_deadline,
     fallback.go_to_on_demand_while_spot_has_no_room,
     gang.withdraw_who_waits_in_vain,
     gang.forgive_nodes_when_nothing_else_fits,

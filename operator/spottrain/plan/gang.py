@@ -15,6 +15,7 @@ from spottrain.plan import (
     actions,
     attempts,
     capacity,
+    completion,
     deadline,
     ending,
     faults,
@@ -133,6 +134,18 @@ def give_back_what_cannot_be_completed(draft: drafts.Draft) -> bool:
         draft.wake_at(limit)
         return False
     attempts.begin(draft, status.Cause.UNPLACED, unplaced)
+    return True
+
+
+def move_for_the_deadline(draft: drafts.Draft) -> bool:
+    """Waiting for spot would risk `completeBy`, or cost more than it saves; or spot pays again."""
+    move = completion.move(draft)
+    if move is None:
+        return False
+    where = "to on-demand" if move.on_demand else "back to spot"
+    verdict = loss.Verdict(loss.Fate.ALIVE, completion.MOVED, f"{where}: {move.why}")
+    member = loss.Member(0, verdict, None)
+    attempts.begin(draft, status.Cause.MOVED, member, on_demand=move.on_demand)
     return True
 
 

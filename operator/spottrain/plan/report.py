@@ -5,7 +5,17 @@ import dataclasses
 import datetime as dt
 
 from spottrain.api import clouds, conditions, duration, status
-from spottrain.plan import actions, agents, capacity, fallback, faults, progress, storms, windows
+from spottrain.plan import (
+    actions,
+    agents,
+    capacity,
+    completion,
+    fallback,
+    faults,
+    progress,
+    storms,
+    windows,
+)
 from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
 
@@ -19,6 +29,7 @@ def describe(draft: drafts.Draft) -> None:
     if not draft.snapshot.status.over:
         progress.tell(draft)
     _mark_running(draft)
+    completion.describe(draft)
     if not draft.status.over:
         _phase(draft)
         _running_condition(draft)

@@ -9,7 +9,7 @@ from spottrain.api import clouds, notices
 from spottrain.api import prices as price
 from spottrain.api import spec as specs
 from spottrain.api import status as statuses
-from spottrain.policy import hazard
+from spottrain.policy import deadline, hazard
 
 MOST_LOST_TOGETHER = 2
 STRANDED_AFTER = dt.timedelta(seconds=60)
@@ -351,6 +351,8 @@ class Snapshot:
     """Of workers by capacity, instance type and zone, for jobs that name none."""
     gone_nodes: cabc.Mapping[str, Node] = dataclasses.field(default_factory=dict)
     """What the machines of its pods were that are gone, as far as this process remembers."""
+    plan: deadline.Plan | None = None
+    """What to do until the job's deadline; None where there is none, or it isn't solved yet."""
     progress: Progress | None = None
     """Of a gang whose first worker is asked for it, and answers."""
     leftover: tuple[Pod, ...] = ()

@@ -1,5 +1,6 @@
 """Wishes as users write them."""
 
+import datetime as dt
 import re
 from typing import Any
 
@@ -115,6 +116,28 @@ def test_what_cannot_be_acted_on_is_named_with_its_remedy(change: dict[str, Any]
     assert str(refused.value).startswith(message)
 
 
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2026-12-01T08:00:00Z", dt.datetime(2026, 12, 1, 8, tzinfo=dt.UTC)),
+        ("2026-12-01T09:00:00.5+01:00", dt.datetime(2026, 12, 1, 8, 0, 0, 500000, tzinfo=dt.UTC)),
+    ],
+)
+def test_a_deadline_is_a_moment_whatever_its_zone(text: str, moment: dt.datetime) -> None:
+    assert spec.parse({**GOOD, "completeBy": text}).complete_by == moment
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["tomorrow", "2026-12-01", "2026-12-01T08:00:00", "2026-13-01T08:00:00Z", "0001-01-01T00:00:00Z", 8],
+)
+def test_a_deadline_that_is_no_moment_is_refused_with_what_to_write(text: object) -> None:
+    with pytest.raises(spec.InvalidSpecError) as refused:
+        spec.parse({**GOOD, "completeBy": text})
+    expected = f'"{text}" is not a time; write date, time and zone, like 2026-12-01T08:00:00Z'
+    assert str(refused.value) == f"spec.completeBy: {expected}"
+
+
 INDEPENDENT = {**GOOD, "mode": "Independent", "workers": 80}
 
 
@@ -148,6 +171,7 @@ def test_the_floor_is_a_part_of_those_that_run_at_once() -> None:
         ({"maxFailedIndexes": -1}, "spec.maxFailedIndexes: write a whole number of at least 0"),
         ({"parallelism": 2, "spot": {"onDemandFloor": 3}}, "spec.spot.onDemandFloor: 3 is more than the 2"),
         ({"checkpoint": {"uri": "./ck"}}, "spec.checkpoint.uri: write s3://bucket/prefix"),
+        ({"completeBy": "2026-12-01T08:00:00Z"}, "spec.completeBy: the work left is only known of a gang"),
         ({"mode": "Gang", "workers": 1001}, "spec.workers: a gang has at most 1000"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import asyncio
 import collections.abc as cabc
+import dataclasses
 import datetime as dt
 import itertools
 import json
@@ -263,6 +264,11 @@ def test_who_need_not_answer_and_does_not_is_asked_more_and_more_rarely() -> Non
         story.reader.follow(KEY, FREE)
         await asyncio.sleep(3600)
         assert 7 <= story.worker.asked <= 14
+        story.reader.follow(KEY, dataclasses.replace(FREE, needed=True))
+        asked = story.worker.asked
+        await asyncio.sleep(3600)
+        assert 45 <= story.worker.asked - asked <= 60, "a decision waits for it"
+        story.reader.follow(KEY, FREE)
         story.worker.status, story.worker.step = 200, 7
         await asyncio.sleep(601)
         assert story.reports[-1][1].step == 7

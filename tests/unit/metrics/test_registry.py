@@ -142,3 +142,14 @@ def test_the_time_to_run_again_is_split_where_all_workers_have_a_node() -> None:
     names = ("reclaim_to_running", "reclaim_to_placed", "placed_to_running")
     sums = [f"spottrain_{name}_seconds_sum" for name in names]
     assert [metrics.registry.get_sample_value(one, {"namespace": "t"}) for one in sums] == [50, 40, 10]
+
+
+def test_the_slack_until_a_deadline_is_shown_while_it_is_known() -> None:
+    metrics = registry.Metrics()
+    metrics.saw(dataclasses.replace(change("a", ONE, ONE), slack=-90.0))
+    assert 'spottrain_job_deadline_slack_seconds{job="a",namespace="t"} -90.0' in shown(metrics)
+    metrics.saw(change("a", ONE, ONE))
+    assert 'job_deadline_slack_seconds{job="a"' not in shown(metrics)
+    metrics.saw(dataclasses.replace(change("a", ONE, ONE), slack=5.0))
+    metrics.forget("t", "a")
+    assert 'job="a"' not in shown(metrics)

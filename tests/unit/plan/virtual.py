@@ -11,7 +11,7 @@ import datetime as dt
 from spottrain.api import clouds, conditions, names, prices, spec, status
 from spottrain.plan import actions, decide
 from spottrain.plan import snapshot as snap
-from spottrain.policy import hazard
+from spottrain.policy import deadline, hazard
 
 EPOCH = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 MOST_PASSES = 50
@@ -61,6 +61,7 @@ class Cluster:
         self.windows: tuple[snap.Window, ...] = ()
         self.known: dict[snap.Pool, hazard.Record] = {}
         self.prices = prices.Table()
+        self.plan: deadline.Plan | None = None
         self.words_wait = False
         """What decides nothing is not written into the status."""
         self.deleted = False
@@ -103,6 +104,7 @@ class Cluster:
             losses=self.losses,
             windows=self.windows,
             known=self.known,
+            plan=self.plan,
             progress=self.progress,
             prices=self.prices,
         )
