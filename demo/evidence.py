@@ -20,14 +20,16 @@ _COMMANDS = {
 REPORT = "report.html"
 
 
-def collect(programs: Programs, out: Path, job: str) -> list[str]:
-    """Write the cluster's own words and the report on `job`; a sentence for each that could not be had."""
+def collect(programs: Programs, out: Path, job: str = "") -> list[str]:
+    """Write the cluster's own words, and the report on `job`; a sentence for each that could not be had."""
     problems = []
     for name, words in _COMMANDS.items():
         try:
             (out / name).write_text(programs.kubectl(*words, timeout=30))
         except DemoError as error:
             problems.append(f"{name} is missing: {error}")
+    if not job:
+        return problems
     command = (sys.executable, "-m", "spottrain.cli", "report", job, f"--namespace={NAMESPACE}")
     try:
         programs.run(*command, f"--output={out / REPORT}", timeout=60)

@@ -252,10 +252,16 @@ def question(snapshot: snap.Snapshot) -> Question | None:
         return None
     return Question(
         chances=spells.learn(*_spells(snapshot.status.attempts, snapshot.now)),
-        terms=Terms(found.start / spells.TICK, RATIO),
+        terms=Terms(found.start / spells.TICK, _ratio(snapshot.valid_spec)),
         work=math.ceil(found.work / spells.TICK),
         slack=math.ceil((found.left - found.work) / spells.TICK),
     )
+
+
+def _ratio(wishes: spec.Spec) -> float:
+    """Spot that is dearer counts as no cheaper: then nothing is waited for."""
+    given = wishes.prices
+    return RATIO if given is None else max(1.0, float(given.on_demand / given.spot))
 
 
 def _spells(

@@ -22,7 +22,7 @@ def started(job: spec.Spec, waited: float = 0) -> virtual.Cluster:
     cluster = virtual.Cluster(job)
     cluster.settle()
     for name, overlay in cluster.overlays.items():
-        cluster.bind(name, "od" if overlay.floor else f"n{overlay.index + 1}")
+        cluster.bind(name, "od" if overlay.ask is clouds.Ask.ON_DEMAND else f"n{overlay.index + 1}")
     cluster.settle()
     cluster.pass_time(waited)
     for name in cluster.pods:
