@@ -92,7 +92,7 @@ class _Book:
                 self._take_in(pod)
 
     def _left_since(self, pod: snap.Pod) -> bool:
-        """It went after the ledger was written last: whoever wrote that knew of all that had gone before."""
+        """It went after the ledger was last written; whoever wrote it then knew of all that had gone."""
         last = self._book.time
         return pod.left is not None and (last is None or pod.left >= last)
 

@@ -37,24 +37,14 @@ ATTEMPTS = st.builds(
     end=st.none() | TIMES,
     more=st.just(()) | st.just((("place", {"zone": "a"}), ("savedStep", 7))),
 )
-AMOUNTS = st.decimals("0.000001", 10**9, places=6)
-LINES = st.builds(
-    ledger.Line,
-    attempt=st.integers(1),
-    capacity=st.sampled_from(ledger.CAPACITIES),
-    rate=st.none() | st.builds(prices.Rate, price=AMOUNTS, on_demand=AMOUNTS),
-    there=st.sets(st.integers(0, 99)).map(indexes.of),
-    since=st.integers(0, 2**50),
-    ended=st.sets(st.integers(0, 99)).map(indexes.of),
-    rest=st.integers(0),
-    mark=st.integers(0, 2**33),
+RATE = prices.Rate(prices.parse("0.000001"), prices.parse("3.67"))
+LINES = (
+    ledger.Line(1, "spot", RATE, indexes.of([0, 2]), 3_590_000_000, indexes.of([1]), 300, 1_795_000_000),
+    ledger.Line(2, "unknown", None, indexes.of([4])),
 )
-LEDGERS = st.builds(
-    ledger.Ledger,
-    accounts=st.just(())
-    | st.just((ledger.Account("spot", 1, 2, 3, 4, 5, prices.Amount("6.1"), prices.Amount(7)),)),
-    lines=st.lists(LINES, min_size=1, max_size=3).map(tuple),
-    time=TIMES,
+ACCOUNTS = (ledger.Account("spot", 1, 2, 3, 4, 5, prices.Amount("6.10"), prices.Amount(7)),)
+LEDGERS = st.just(ledger.Ledger()) | st.builds(
+    ledger.Ledger, accounts=st.just(ACCOUNTS), lines=st.sampled_from(((), LINES)), time=TIMES
 )
 STATUSES = st.builds(
     status.Status,
@@ -64,7 +54,7 @@ STATUSES = st.builds(
     attempt=st.integers(0),
     attempt_id=st.text(),
     step=st.none() | st.integers(0),
-    cost=st.just(ledger.Ledger()) | LEDGERS,
+    cost=LEDGERS,
     progress=st.builds(
         status.Progress,
         total=st.none() | st.integers(0),

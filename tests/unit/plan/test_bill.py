@@ -97,7 +97,7 @@ def test_a_save_on_the_way_out_makes_all_of_it_useful() -> None:
     cluster.delete(cluster.pod(1).name)
     cluster.settle()
     cluster.pass_time(20)
-    cluster.end(cluster.pod(0).name, 75, said=snap.Words("preempted", 9, 9, 4.0))
+    cluster.end("tr-0-1", 75, said=snap.Words("preempted", 9, 9, 4.0))
     cluster.end("tr-1-1", 75)
     cluster.settle()
     assert outcomes(cluster) == {"useful": 1040}
@@ -221,7 +221,7 @@ def test_an_index_that_was_recorded_as_finished_is_useful_though_its_pod_is_forg
     cluster.pass_time(100)
     shards = cluster.status.shards
     assert shards is not None
-    done = dataclasses.replace(shards, completed=shards.made)
+    done = dataclasses.replace(shards, completed=shards.made, made=ledger.NONE)
     cluster.status = dataclasses.replace(cluster.status, shards=done)
     for index in range(2):
         cluster.remove(f"tr-{index}-1")
