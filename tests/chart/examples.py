@@ -24,7 +24,7 @@ STATUS = status.Status(
     go_attempt=3,
     reclaims=2,
     failures=1,
-    workers=status.Workers(desired=4, running=3, on_demand=1, spot=2, succeeded=1, indexes=9),
+    workers=status.Workers(desired=4, running=3, on_demand=1, spot=2, succeeded=1, indexes=9, fallback=1),
     step=1200,
     progress=status.Progress(total=5000, per_second=3.125, time=NOON),
     checkpoint=status.Checkpoint(step=1190, time=NOON, save_seconds=12.5),
@@ -59,6 +59,7 @@ STATUS = status.Status(
     start=NOON,
     completion=NOON,
     next_retry=NOON,
+    fallback=status.Fallback(since=NOON, until=NOON, times=2),
     shards=shards.Shards(
         completed=indexes.of([0, 1, 2, 5]),
         failed=indexes.of([6]),

@@ -122,6 +122,7 @@ STEP_UNUSED = (
     " the step out"
 )
 DURATION = "must be a duration: numbers with a unit (ms, s, m, h or d), for example 90s, 2m or 1h30m"
+LONGER = "must be a duration longer than 0: numbers with a unit (ms, s, m, h or d), for example 30m or 2h"
 INTERVAL = "must be auto or a duration: numbers with a unit (ms, s, m, h or d), for example 90s, 10m or 1h30m"
 ENDPOINT = (
     "spec.checkpoint.endpoint must be the URL of a store without a path, for example "

@@ -243,6 +243,16 @@ REFUSED: cabc.Mapping[str, tuple[dict[str, Any], str, str]] = {
         sentences.DIRECTORY_VOLUME,
     ),
     "window without a unit": (job(spot={"window": "90"}), "spec.spot.window", sentences.DURATION),
+    "a fallback for no time": (
+        job(spot={"fallback": {"for": "0s"}}),
+        "spec.spot.fallback.for",
+        sentences.LONGER,
+    ),
+    "a wait in words": (
+        job(spot={"fallback": {"after": "a while"}}),
+        "spec.spot.fallback.after",
+        sentences.DURATION,
+    ),
     "grace in words": (job(spot={"gracePeriod": "2 minutes"}), "spec.spot.gracePeriod", sentences.DURATION),
     "ttl in an unknown unit": (job(ttlAfterFinished="1w"), "spec.ttlAfterFinished", sentences.DURATION),
     "interval in words": (
@@ -309,6 +319,8 @@ def test_a_mode_of_a_later_version_is_refused_with_the_choices(server: api.Api) 
         job(checkpoint={"uri": "az://ck-1/tr", "endpoint": "https://account.blob.core.windows.net"}),
         job(checkpoint={"uri": "s3://ck/tr", "restore": "Step", "step": 7}),
         job(spot={"window": "1h30m", "gracePeriod": "1.5h"}, ttlAfterFinished="2d"),
+        job(spot={"fallback": {}}),
+        job(spot={"fallback": {"after": "0s", "for": "0.5h"}}),
         job(pod={"restartPolicy": "Never"}),
         job(workers=1000),
         shards(workers=10000, parallelism=1000, spot={"onDemandFloor": 1000}),

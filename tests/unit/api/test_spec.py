@@ -29,6 +29,20 @@ def test_a_floor_in_percent_is_rounded_up(text: object, floor: int) -> None:
     assert spec.parse({**GOOD, "workers": 8, "spot": {"onDemandFloor": text}}).spot.floor == floor
 
 
+def test_a_fallback_has_defaults_and_without_the_word_there_is_none() -> None:
+    assert spec.parse(GOOD).spot.fallback is None
+    assert spec.parse({**GOOD, "spot": {"fallback": {}}}).spot.fallback == spec.Fallback(900.0, 7200.0)
+
+
+@pytest.mark.parametrize(
+    "change", [{"workers": 1}, {"mode": "Independent"}, {"workers": 2, "placementTimeout": "1h"}]
+)
+def test_who_gives_no_nodes_back_before_may_wait_for_longer(change: dict[str, Any]) -> None:
+    waits = {"fallback": {"after": "1h", "for": "30m"}}
+    parsed = spec.parse({**GOOD, "workers": 2, "spot": waits, **change})
+    assert parsed.spot.fallback == spec.Fallback(3600.0, 1800.0)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -46,6 +60,14 @@ def test_a_floor_in_percent_is_rounded_up(text: object, floor: int) -> None:
         (
             {"spot": {"window": "2"}},
             'spec.spot.window: "2" is not a duration; write it like 90s, 15m, 1h30m or 2d',
+        ),
+        (
+            {"spot": {"fallback": {"for": "0s"}}},
+            "spec.spot.fallback.for: write a duration longer than 0, for example 2h",
+        ),
+        (
+            {"workers": 2, "spot": {"fallback": {"after": "1h"}}},
+            "spec.spot.fallback.after: 1h is longer than spec.placementTimeout (15m), after which a gang",
         ),
         ({"spot": {"spread": "far"}}, "spec.spot.spread: write zone, pack or none"),
         ({"checkpoint": {"uri": "./ck"}}, "spec.checkpoint.uri: write s3://bucket/prefix, gs://"),

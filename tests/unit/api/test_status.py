@@ -65,6 +65,8 @@ STATUSES = st.builds(
     storm=st.builds(status.Storm, reclaims=st.integers(0), step=st.none() | st.integers(0)),
     failed_nodes=st.lists(st.builds(status.FailedNode, time=TIMES), max_size=3).map(tuple),
     last_reclaim=st.none() | st.builds(status.Reclaim, time=TIMES),
+    fallback=st.none()
+    | st.builds(status.Fallback, since=TIMES, until=st.none() | TIMES, times=st.integers(1)),
 )
 
 

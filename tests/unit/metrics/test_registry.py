@@ -33,6 +33,15 @@ def test_a_jobs_series_vanish_with_it_and_no_others_do() -> None:
     assert 'spottrain_job_workers_running{capacity="spot",job="b",namespace="t"} 1.0' in shown(metrics)
 
 
+def test_workers_that_fell_back_are_shown_until_the_job_is_over() -> None:
+    metrics, series = registry.Metrics(), 'spottrain_job_fallback_workers{job="a",namespace="t"}'
+    fell = dataclasses.replace(ONE, workers=dataclasses.replace(ONE.workers, fallback=1))
+    metrics.saw(change("a", ONE, fell))
+    assert f"{series} 1.0" in shown(metrics)
+    metrics.saw(change("a", fell, dataclasses.replace(fell, phase=status.Phase.COMPLETE)))
+    assert f"{series} 0.0" in shown(metrics)
+
+
 def test_a_job_that_was_never_seen_can_be_forgotten() -> None:
     registry.Metrics().forget("t", "a")
 
