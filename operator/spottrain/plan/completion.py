@@ -190,9 +190,12 @@ def _unknown(draft: drafts.Draft) -> str:
     told = draft.status.progress
     if told.time is None or told.total is not None:
         return "how much work is left is not known before worker 0 has told its total and its rate"
+    remedy = "use run.steps(total), or pass total= to run.done"
+    if draft.snapshot.valid_spec.checkpoint.directory:
+        remedy = "only a program that uses the library can, instead of spec.checkpoint.directory"
     return (
-        "how much work is left is not known, as worker 0 tells no total: use run.steps(total), or pass total="
-        " to run.done. Until then spot is tried once, and after that the job stays on on-demand"
+        f"how much work is left is not known, as worker 0 tells no total: {remedy}. Until then spot is tried "
+        "once, and after that the job stays on on-demand"
     )
 
 
