@@ -1,8 +1,8 @@
 """What a test can do to machines and to the API server."""
 
 import json
-import socket
 import re
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
