@@ -83,6 +83,11 @@ def test_with_one_they_wait_for_spot_alone() -> None:
     assert (asks(cluster), places(cluster)) == (["only-spot"] * 3, [""] * 3)
     assert cluster.wake is not None
     assert cluster.wake <= AFTER
+    running = conditions.find(cluster.status.conditions, conditions.RUNNING)
+    assert running is not None
+    assert running.message == (
+        "0 of 3 workers run; no node fits; from 2026-01-01T00:15:00Z on they may go to on-demand nodes too"
+    )
 
 
 def test_who_found_no_spot_node_for_that_long_goes_anywhere_in_the_same_attempt() -> None:
@@ -132,6 +137,23 @@ def test_a_pod_makes_way_only_as_long_as_it_is_as_it_was_seen_without_a_node() -
     plan = cluster.step()
     deleted = {one.name: one.version for one in plan.actions if isinstance(one, actions.DeletePod)}
     assert deleted == {name: f"v-{name}" for name in ("tr-0-1", "tr-1-1", "tr-2-1")}
+
+
+def test_a_pod_that_makes_way_is_told_nothing_any_more() -> None:
+    """A write to it would be another state than the one that may be deleted."""
+    cluster = gang().running()
+    without_spot(cluster).evict("tr-1-1")
+    cluster.settle()
+    cluster.end("tr-1-1", 143)
+    cluster.pods = {name: dataclasses.replace(pod, go="") for name, pod in cluster.pods.items()}
+    cluster.run_all()
+    wait(cluster, 0)
+    cluster.pass_time(AFTER)
+    cluster.step()
+    plan = cluster.step()
+    deleted = [one.name for one in plan.actions if isinstance(one, actions.DeletePod)]
+    assert deleted
+    assert not {one.name for one in plan.actions if isinstance(one, actions.SayGo)} & set(deleted)
 
 
 def test_it_goes_before_a_gang_gives_its_nodes_back_that_waits_as_long() -> None:
