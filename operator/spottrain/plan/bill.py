@@ -8,7 +8,8 @@
 What is paid for is a pod on a node, so its time is from when it was bound until the last of its containers
 ended, or until it was seen to be gone. Up to each of the marks above the time of all workers of a gang gets
 its outcome as soon as the mark is known; the rest gets it when the last of them has ended: useful if the job
-is complete, and up to the last save that their last words tell of, else lost. What can't be known is lost. An index of an Independent job has no marks but the start of its program, and is settled by itself.
+is complete, and up to the last save that their last words tell of, else lost. An index of an Independent job
+has no marks but the start of its program, and is settled by itself. What can't be known is lost.
 
 Nothing is counted twice: a worker is in a line of the ledger from when it is bound until its pod is gone and
 forgotten, and a second gets its outcome in the same write that moves the mark past it.
