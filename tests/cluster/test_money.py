@@ -14,6 +14,7 @@ from tests.cluster.conftest import Operator
 SPOT, ON_DEMAND = Decimal("1100.25"), Decimal("3670.5")
 """Per worker-hour, so that a second too many or too few costs 30 cents."""
 SAVED = json.dumps({"spottrain": 1, "state": "preempted", "step": 7, "savedStep": 7, "saveSeconds": 0})
+EVICTED = "EvictionByEvictionAPI"
 PRICE = {"spot": SPOT, "on-demand": ON_DEMAND}
 
 
@@ -29,14 +30,29 @@ class Witness:
         self._job.end(name, code, **how)
         self._ended.append((self._job.pod(name), outcome))
 
-    def end_deleted(self, outcome: str, message: str = "") -> bool:
-        """All that were asked to stop; True once there are none."""
-        going = [name for name, pod in self._job.pods().items() if "deletionTimestamp" in pod["metadata"]]
-        for name in going:
-            if self._job.pod(name)["spec"].get("nodeName"):
+    def reclaim(self, index: int, attempt: int, outcome: str) -> None:
+        """One is evicted, and the others are ended for it."""
+        self.end(f"tr-{index}-{attempt}", 143, outcome, disruption=EVICTED)
+        self.end_attempt(attempt, outcome)
+
+    def end_attempt(self, attempt: int, outcome: str, message: str = "") -> None:
+        """Each is told to stop, and stops."""
+        job, over = self._job, f"attempt {attempt} over"
+        job.wait(over, lambda: self._end_deleted(attempt, outcome, message))
+
+    def _end_deleted(self, attempt: int, outcome: str, message: str) -> bool:
+        """All of the attempt that were asked to stop; True once none of it lives."""
+        living = {
+            name: pod
+            for name, pod in self._job.pods().items()
+            if pod["metadata"]["labels"]["spottrain.dev/attempt"] == str(attempt)
+            and pod["status"]["phase"] in {"Pending", "Running"}
+        }
+        for name, pod in living.items():
+            if "deletionTimestamp" in pod["metadata"]:
                 self.end(name, 143, outcome, message=message)
-            self._job.vanish(name)
-        return not going
+                self._job.vanish(name)
+        return not living
 
     def add_up(self) -> None:
         """Seconds by capacity and outcome: they wait until all run, and then it is as it came out."""
@@ -97,16 +113,13 @@ def test_money_adds_up_to_the_pods_own_times_to_the_cent(api: Api, job: play.Job
         job.applied(document)
         for attempt, index in ((1, 2), (2, 0)):
             works_for_a_while(job, attempt)
-            witness.end(f"tr-{index}-{attempt}", 143, "lost", disruption="EvictionByEvictionAPI")
-            job.wait(f"attempt {attempt} ends", lambda: job.status()["attempt"] > attempt)  # noqa: B023
-            job.wait("its pods end", lambda: witness.end_deleted("lost"))
+            witness.reclaim(index, attempt, "lost")
         works_for_a_while(job, 3)
         before = counted(operator, job.namespace)
         operator.kill()
-        witness.end("tr-1-3", 143, "useful", disruption="EvictionByEvictionAPI", message=SAVED)
+        witness.end("tr-1-3", 143, "useful", disruption=EVICTED, message=SAVED)
         operator.start()
-        job.wait("attempt 4", lambda: job.status()["attempt"] == 4)
-        job.wait("its pods end", lambda: witness.end_deleted("useful", SAVED))
+        witness.end_attempt(3, "useful", SAVED)
         works_for_a_while(job, 4)
         for index in range(3):
             witness.end(f"tr-{index}-4", 0, "useful")

@@ -13,6 +13,8 @@ Object = dict[str, Any]
 MOST_STEPS = 2**63 - 1
 """What the status can hold (int64)."""
 MOST_SECONDS = 1e9
+LATEST = 1e11
+"""The latest moment that is taken for one, in Unix seconds."""
 LONGEST_CAUSE = 64
 
 
@@ -263,6 +265,8 @@ def _words(raw: Object) -> snap.Words | None:
                     step(said.get("step")),
                     step(said.get("savedStep")),
                     seconds(said.get("saveSeconds")),
+                    unix(said.get("savedTime")),
+                    step(said.get("resumedFrom")),
                 )
     return None
 
@@ -271,6 +275,12 @@ def seconds(said: Any, most: float = MOST_SECONDS) -> float | None:
     """A number of seconds, or of steps in one, that the status may hold."""
     number = isinstance(said, int | float) and not isinstance(said, bool)
     return float(said) if number and 0 <= said < most else None
+
+
+def unix(said: Any) -> dt.datetime | None:
+    """A moment in Unix seconds, of a time that there may be."""
+    moment = seconds(said, LATEST)
+    return None if moment is None else dt.datetime.fromtimestamp(moment, dt.UTC)
 
 
 def step(said: Any) -> int | None:

@@ -58,6 +58,8 @@ class Words:
     saved_step: int | None = None
     save_seconds: float | None = None
     """None where it saved nothing in its life: `saved_step` is then what it began with."""
+    saved_time: dt.datetime | None = None
+    resumed_from: int | None = None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -152,6 +152,7 @@ class Telling:
             step=self.step if self.step is not None else self.resumed_from,
             resumed_from=self.resumed_from,
             saved_step=saved.step if saved else self.resumed_from,
+            saved_time=saved.time if saved else None,
             save_seconds=saved.seconds if saved else None,
             blocked_seconds=saved.blocked if saved else None,
             fits_grace=None if outlook is None else outlook.fits,

@@ -38,6 +38,9 @@ def ended(code: int, message: str = "", reason: str = "Error") -> dict[str, Any]
 def test_the_librarys_last_word_is_read() -> None:
     view = views.pod(pod(ended(75, '{"spottrain": 1, "state": "preempted", "step": 40}')))
     assert view.said == snap.Words("preempted", 40)
+    more = '{"spottrain": 1, "state": "preempted", "step": 40, "savedTime": 1767225600.25, "resumedFrom": 20}'
+    moment = dt.datetime(2026, 1, 1, 0, 0, 0, 250000, tzinfo=dt.UTC)
+    assert views.pod(pod(ended(75, more))).said == snap.Words("preempted", 40, None, None, moment, 20)
 
 
 def test_another_programs_last_word_is_none_of_ours() -> None:

@@ -103,16 +103,56 @@ def test_a_save_on_the_way_out_makes_all_of_it_useful() -> None:
     assert outcomes(cluster) == {"useful": 1040}
 
 
+def test_a_new_operator_knows_a_save_on_the_way_out_by_the_status() -> None:
+    """Worker 0's pod is gone before the other one ends, and so is the operator that had seen it."""
+    cluster = started(virtual.wishes(workers=2))
+    cluster.pass_time(500)
+    cluster.delete(cluster.pod(1).name)
+    cluster.settle()
+    cluster.pass_time(20)
+    cluster.end("tr-0-1", 75, said=snap.Words("preempted", 9, 9, 4.0))
+    cluster.settle()
+    cluster.departed.clear()
+    cluster.end("tr-1-1", 75)
+    cluster.settle()
+    assert outcomes(cluster) == {"useful": 1040}
+
+
 def test_a_save_on_the_way_out_that_came_to_nothing_loses_what_came_after_the_one_before() -> None:
+    cluster = stopped(snap.Words("preempted", 9, 8, 4.0))
+    assert outcomes(cluster) == {"useful": 800, "lost": 200}
+
+
+def test_a_save_that_only_the_last_word_tells_of_was_useful_until_it_began() -> None:
+    """Committed 26 s before the end, and begun 4 s before that."""
+    moment = virtual.EPOCH + dt.timedelta(seconds=474)
+    cluster = stopped(snap.Words("preempted", 10, 9, 4.0, moment))
+    assert outcomes(cluster) == {"useful": 940, "lost": 60}
+
+
+def test_of_a_sidecars_program_nobody_knows_what_came_after_the_last_save() -> None:
+    """Its last word names the step of that save, which says nothing of what the program did since."""
+    moment = virtual.EPOCH + dt.timedelta(seconds=454)
+    cluster = stopped(snap.Words("", 9, 9, 4.0, moment))
+    assert outcomes(cluster) == {"useful": 900, "lost": 100}
+
+
+def test_a_life_that_did_nothing_new_saved_nothing() -> None:
+    cluster = stopped(snap.Words("preempted", 9, 9, None, None, 9))
+    assert outcomes(cluster) == {"useful": 800, "lost": 200}
+
+
+def stopped(said: snap.Words) -> virtual.Cluster:
+    """Two workers that ran for 500 s, and told 100 s before that of a save; then worker 0 says this."""
     cluster = started(virtual.wishes(workers=2))
     cluster.pass_time(500)
     tell(cluster, step=8, saved=status.Checkpoint(8, ago(cluster, 100)))
     cluster.delete(cluster.pod(1).name)
     cluster.settle()
-    for name in cluster.names_of(1):
-        cluster.end(name, 75, said=snap.Words("preempted", 9, 8, 4.0))
+    cluster.end("tr-0-1", 75, said=said)
+    cluster.end("tr-1-1", 75)
     cluster.settle()
-    assert outcomes(cluster) == {"useful": 800, "lost": 200}
+    return cluster
 
 
 def test_workers_that_never_all_ran_have_waited() -> None:
