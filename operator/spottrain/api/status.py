@@ -207,8 +207,8 @@ class Status:
 
         Counts of workers, `go_attempt`, the words of conditions and what is told of progress beside the step
         are for people; no policy reads them, but for the one of `completeBy`, which can do with what was
-        written last. Which workers were seen is for an operator that comes after this
-        one alone. All of it is written within seconds.
+        written last. Which workers were seen is for an operator that comes after this one alone. All of it
+        is written within seconds.
         """
         return self.decisions == other.decisions
 

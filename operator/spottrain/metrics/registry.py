@@ -170,7 +170,6 @@ class Metrics:
         met = conditions.find(change.after.conditions, conditions.FLOOR_MET)
         waits = not over and change.after.attempt > 0 and met is not None and met.status is not True
         self._shortfall.labels(*job).set(max(0, change.floor - workers.on_demand) if waits else 0)
-
         if change.slack is None:
             _remove(self._slack, *job)
         else:

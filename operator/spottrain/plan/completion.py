@@ -57,9 +57,9 @@ def buys(found: outlook.Outlook, plan: deadline.Plan | None) -> bool:
     return dataclasses.replace(plan, terms=terms).decide(found.moment(found.work)) is Place.ON_DEMAND
 
 
-def begins_on_demand(draft: drafts.Draft, attempt_id: str) -> bool:
-    """Whether an attempt that begins now, with that ID, is for on-demand."""
-    now = dataclasses.replace(draft.status, attempt_id=attempt_id)
+def begins_on_demand(draft: drafts.Draft) -> bool:
+    """Whether an attempt that begins now is for on-demand: with what is saved, not with what was done."""
+    now = dataclasses.replace(draft.status, attempt_id=draft.snapshot.fresh_id)
     found = outlook.of(draft.snapshot, now)
     if found is None:
         return False

@@ -145,26 +145,27 @@ def _came(attempt: status.Attempt) -> dt.datetime | None:
     return None if attempt.on_demand else attempt.placed or attempt.running
 
 
-def _report(snapshot: snap.Snapshot, now: status.Status) -> snap.Report | None:
+def _report(snapshot: snap.Snapshot) -> snap.Report | None:
+    """What worker 0 of the attempt under way told last."""
     said = snapshot.progress
-    return said.report if said is not None and said.attempt_id == now.attempt_id else None
+    return said.report if said is not None and said.attempt_id == snapshot.status.attempt_id else None
 
 
 def _saved(snapshot: snap.Snapshot, now: status.Status) -> status.Checkpoint | None:
-    report = _report(snapshot, now)
+    report = _report(snapshot)
     return report.saved if report is not None and report.saved is not None else now.checkpoint
 
 
 def _work(snapshot: snap.Snapshot, now: status.Status) -> tuple[float | None, float]:
-    """Seconds that are left, and the share of all steps that is saved."""
-    report, saved = _report(snapshot, now), _saved(snapshot, now)
-    told = now.progress
-    total = report.total if report is not None and report.total is not None else told.total
-    rate = report.per_second if report is not None and report.per_second is not None else told.per_second
-    kept = saved.step + 1 if saved is not None else 0
+    """Seconds that are left, and the share of all steps that is saved; `now` may be of the next attempt."""
+    report, saved = _report(snapshot) or snap.Report(None, snapshot.now), _saved(snapshot, now)
+    total = now.progress.total if report.total is None else report.total
+    rate = now.progress.per_second if report.per_second is None else report.per_second
+    kept = 0 if saved is None else saved.step + 1
     if not total:
         return None, 0.0
-    steps = report.step + 1 if report is not None and report.step is not None else kept
+    goes_on = now.attempt_id == snapshot.status.attempt_id
+    steps = report.step + 1 if goes_on and report.step is not None else kept
     work = min(max(0, total - steps) / rate, MOST_WORK) if rate else None
     return work, min(1.0, kept / total)
 

@@ -64,7 +64,7 @@ def tell(draft: drafts.Draft) -> None:
     """Put what the workers have said into the status: the step, its rate, the checkpoint, and the grace."""
     _tell_last_words(draft)
     said = draft.snapshot.progress
-    if said is not None and said.report is not None and said.attempt_id == draft.status.attempt_id:
+    if said is not None and said.report is not None and said.attempt_id == draft.snapshot.status.attempt_id:
         _tell_report(draft, said.report)
     _tell_what_is_left_behind(draft)
 
@@ -86,7 +86,8 @@ def _tell_report(draft: drafts.Draft, report: snap.Report) -> None:
 def _mark_first_step(draft: drafts.Draft, report: snap.Report) -> None:
     """Note once that this life makes steps."""
     *before, last = draft.status.attempts
-    if report.step is not None and last.stepping is None:
+    begun = draft.status.attempt != draft.snapshot.status.attempt
+    if report.step is not None and last.stepping is None and not begun:
         draft.update(attempts=(*before, dataclasses.replace(last, stepping=report.time)))
 
 

@@ -128,6 +128,7 @@ def test_with_short_starts_the_net_leaves_a_tick_beside_one() -> None:
     net = virtual.EPOCH + dt.timedelta(hours=10) - dt.timedelta(seconds=start + 600)
     pass_until(cluster, net - dt.timedelta(seconds=1))
     assert place(cluster) == "spot"
+    assert f"until {net:%Y-%m-%dT%H:%M:%SZ} at the latest" in feasible(cluster).message
     pass_until(cluster, net)
     assert place(cluster) == "on-demand"
 
@@ -179,6 +180,16 @@ def test_a_loss_with_too_little_slack_left_is_followed_by_on_demand_at_once() ->
     lost(cluster)
     assert (place(cluster), cluster.status.attempt) == ("on-demand", 2)
     assert cluster.status.attempts[-1].cause is status.Cause.RECLAIMED
+
+
+def test_what_a_life_told_last_counts_though_its_end_is_seen_in_the_same_pass() -> None:
+    cluster = virtual.Cluster(wishes(20)).running()
+    kept = status.Checkpoint(work(1) - 1, cluster.now, 12.0)
+    report = snap.Report(work(1), cluster.now, work(11), RATE, kept)
+    cluster.progress = snap.Progress(cluster.status.attempt_id, work(1), 0.0, report=report)
+    assert place(lost(cluster)) == "spot", "its work is known"
+    assert cluster.status.checkpoint == kept
+    assert [one.stepping for one in cluster.status.attempts] == [None, None]
 
 
 def test_while_the_work_is_unknown_spot_is_tried_once_and_not_waited_for() -> None:
