@@ -1,7 +1,7 @@
 """What is known of the way to `spec.completeBy`: the work left, what a start takes, how spot came and went.
 
 The memory is the status: its last attempts say when the gang was placed, ran, made its first step and was
-lost, and on which capacity. So a restart of the operator forgets nothing.
+lost, and on which capacity; `restart` is what starts took. So a restart of the operator forgets nothing.
 
 Work is counted in seconds of training at the rate that was last told. It is what the newest checkpoint leaves
 to be done, or the step of a life that has told one. A start is what lies between the decision for a place
@@ -23,6 +23,7 @@ ARRIVAL = spells.TICK
 """Seconds that workers wait for machines before spot counts as away: so long they may take to come."""
 START = 600.0
 """Seconds of a start, the work done once more apart, until one from a checkpoint was measured."""
+REMEMBERED = 0.8
 RATIO = 3.0
 """On-demand's price over spot's where no prices are given."""
 NEAR = 0.2
@@ -100,7 +101,7 @@ def of(snapshot: snap.Snapshot, now: status.Status) -> Outlook | None:
     wishes = snapshot.spec
     if isinstance(wishes, spec.InvalidSpecError) or wishes.complete_by is None or not now.attempts:
         return None
-    last, restart = now.attempts[-1], _restart(now.attempts)
+    last, restart = now.attempts[-1], START if now.restart is None else now.restart
     start = restart + _redo(wishes, _saved(snapshot, now))
     begun, place = now.start or last.start, _place(snapshot, now, start)
     held = _held_since(snapshot) if place is Place.ON_DEMAND else None
@@ -170,11 +171,14 @@ def _work(snapshot: snap.Snapshot, now: status.Status) -> tuple[float | None, fl
     return work, min(1.0, kept / total)
 
 
-def _restart(attempts: tuple[status.Attempt, ...]) -> float:
-    """The longest that was measured; the first one restores nothing, so it alone doesn't count for less."""
-    taken = {one.number: _took(one, one.stepping) for one in attempts if one.stepping is not None}
-    resumed = [seconds for number, seconds in taken.items() if number > 1]
-    return max(resumed) if resumed else max(START, *taken.values(), 0.0)
+def measured(known: float | None, attempt: status.Attempt, stepping: dt.datetime) -> float:
+    """What a start takes now that one more was measured, up to its first step.
+
+    The longest one, less a fifth for each later one. The first of a job restores nothing, and alone doesn't
+    count for less than is assumed without any.
+    """
+    took = _took(attempt, stepping)
+    return max(took, START if known is None and attempt.number == 1 else REMEMBERED * (known or 0.0))
 
 
 def _took(attempt: status.Attempt, stepping: dt.datetime) -> float:

@@ -10,7 +10,7 @@ import dataclasses
 
 from spottrain.api import conditions, duration, spec, status
 from spottrain.plan import draft as drafts
-from spottrain.plan import loss
+from spottrain.plan import loss, outlook
 from spottrain.plan import snapshot as snap
 
 STALLED = "Stalled"
@@ -88,7 +88,8 @@ def _mark_first_step(draft: drafts.Draft, report: snap.Report) -> None:
     *before, last = draft.status.attempts
     begun = draft.status.attempt != draft.snapshot.status.attempt
     if report.step is not None and last.stepping is None and not begun:
-        draft.update(attempts=(*before, dataclasses.replace(last, stepping=report.time)))
+        restart = outlook.measured(draft.status.restart, last, report.time)
+        draft.update(attempts=(*before, dataclasses.replace(last, stepping=report.time)), restart=restart)
 
 
 def _is_older(said: status.Checkpoint, known: status.Checkpoint | None) -> bool:

@@ -119,10 +119,7 @@ def test_the_net_moves_all_workers_to_on_demand_at_its_moment_and_not_a_second_b
 def test_with_short_starts_the_net_leaves_a_tick_beside_one() -> None:
     cluster = waiting(hours=20, left=10)
     cluster.plan = waits_for_ever()
-    first, second = cluster.status.attempts
-    soon = first.start + dt.timedelta(seconds=60)
-    quick = dataclasses.replace(first, number=2, running=first.start, stepping=soon)
-    cluster.status = dataclasses.replace(cluster.status, attempts=(first, quick, second))
+    cluster.status = dataclasses.replace(cluster.status, restart=60.0)
     cluster.edit(dataclasses.replace(wishes(20), checkpoint=spec.Checkpoint(uri="s3://ck/tr", interval=60.0)))
     start = 60 + 60 + 12
     net = virtual.EPOCH + dt.timedelta(hours=10) - dt.timedelta(seconds=start + 600)

@@ -54,31 +54,29 @@ def seen(cluster: virtual.Cluster) -> outlook.Outlook:
     return found
 
 
-RESTARTS = {
-    "none was measured": ((life(1, at=0),), 600.0),
-    "the first one restores nothing": ((life(1, at=0, ran=1, step=2),), 600.0),
-    "the first one took longer": ((life(1, at=0, ran=5, step=25),), 1500.0),
-    "the longest of those from a checkpoint": (
-        (
-            life(1, at=0, ran=5, step=25),
-            life(2, at=100, ran=101, step=103),
-            life(3, at=200, ran=202, step=204),
-        ),
-        240.0,
-    ),
-    "a long wait for spot is no start": ((life(1, at=0), life(2, at=100, ran=160, step=162)), 720.0),
-    "one for on-demand machines is": (
-        (life(1, at=0), life(2, at=100, ran=110, step=112, on_demand=True)),
-        720.0,
-    ),
+STARTS = {
+    "the first one restores nothing": (None, life(1, at=0, ran=1), 2, 600.0),
+    "the first one took longer": (None, life(1, at=0, ran=5), 25, 1500.0),
+    "one from a checkpoint": (None, life(2, at=0, ran=2), 4, 240.0),
+    "a longer one before": (1500.0, life(2, at=0, ran=2), 4, 1200.0),
+    "a shorter one before": (100.0, life(2, at=0, ran=2), 4, 240.0),
+    "a long wait for spot is no start": (None, life(2, at=0, ran=60), 62, 720.0),
+    "one for on-demand machines is": (None, life(2, at=0, ran=60, on_demand=True), 62, 3720.0),
 }
 
 
-@pytest.mark.parametrize(("lives", "seconds"), RESTARTS.values(), ids=RESTARTS)
-def test_a_start_is_the_longest_measured_and_what_a_loss_has_done_again(
-    lives: tuple[status.Attempt, ...], seconds: float
+@pytest.mark.parametrize(("known", "one", "step", "seconds"), STARTS.values(), ids=STARTS)
+def test_a_start_is_the_longest_measured_and_outliers_fade(
+    known: float | None, one: status.Attempt, step: int, seconds: float
 ) -> None:
-    assert seen(cluster_of(*lives)).start == seconds + 600.0 + 30.0
+    assert outlook.measured(known, one, virtual.EPOCH + step * MINUTE) == seconds
+
+
+def test_a_loss_may_take_a_start_and_what_was_done_since_the_last_save() -> None:
+    cluster = cluster_of(life(1, at=0, ran=1, step=2), life(2, at=100))
+    assert seen(cluster).start == outlook.START + 600.0 + 30.0
+    cluster.status = dataclasses.replace(cluster.status, restart=90.0)
+    assert seen(cluster).start == 90.0 + 600.0 + 30.0
 
 
 def test_spot_that_has_come_is_kept_while_its_start_takes_no_longer_than_it_may() -> None:
