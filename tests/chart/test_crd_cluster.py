@@ -288,7 +288,7 @@ def test_a_mistake_is_refused_with_its_field_and_what_to_do(
 @pytest.mark.parametrize(
     ("document", "field"),
     [
-        (job(spot={"fallback": {"after": "15m"}}), 'unknown field "spec.spot.fallback"'),
+        (job(spot={"pools": []}), 'unknown field "spec.spot.pools"'),
         (job(minWorkers=2), 'unknown field "spec.minWorkers"'),
     ],
 )

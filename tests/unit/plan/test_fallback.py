@@ -66,7 +66,7 @@ def places(cluster: virtual.Cluster) -> list[str]:
 
 def sufficient(cluster: virtual.Cluster) -> tuple[bool | None, str, str] | None:
     found = conditions.find(cluster.status.conditions, conditions.SPOT_SUFFICIENT)
-    return found and (found.status, found.reason, found.message)
+    return None if found is None else (found.status, found.reason, found.message)
 
 
 # Going.

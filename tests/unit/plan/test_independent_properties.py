@@ -23,7 +23,7 @@ class IndependentLife(test_properties.GangLife):
             workers=WORKERS,
             parallelism=3,
             max_failures_per_index=BUDGET,
-            spot=spec.Spot(floor=1, spread=spec.Spread.ZONE),
+            spot=spec.Spot(floor=1, spread=spec.Spread.ZONE, fallback=spec.Fallback(60.0, 120.0)),
         )
         self.cluster = virtual.Cluster(self.wishes)
         self.known = shards.Shards()

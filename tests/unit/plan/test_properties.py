@@ -20,7 +20,8 @@ class GangLife(stateful.RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.wishes = virtual.wishes(max_failures=2, spot=spec.Spot(floor=1), progress_timeout=600.0)
+        spot = spec.Spot(floor=1, fallback=spec.Fallback(60.0, 120.0))
+        self.wishes = virtual.wishes(max_failures=2, spot=spot, progress_timeout=600.0)
         self.cluster = virtual.Cluster(self.wishes)
         self.crashes = 0
         self.ended_well: set[tuple[int, int]] = set()
@@ -61,6 +62,12 @@ class GangLife(stateful.RuleBasedStateMachine):
     def pods_start(self) -> None:
         if any(node.ready and not node.notice for node in self.cluster.nodes.values() if node.name != "od"):
             self.cluster.run_all()
+
+    @stateful.rule(data=st.data())
+    def a_pod_finds_no_node(self, data: st.DataObject) -> None:
+        name = self._pick(data, ("Pending",))
+        if name and not self.cluster.pods[name].node:
+            self.cluster.find_no_node(name)
 
     @stateful.rule(data=st.data())
     def a_pod_is_evicted(self, data: st.DataObject) -> None:

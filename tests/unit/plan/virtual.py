@@ -68,6 +68,8 @@ class Cluster:
         """The indexes of which a pod ended with 0."""
         self.crashed: collections.Counter[int] = collections.Counter()
         """How often the program of each index ended badly unasked."""
+        self.placed: set[tuple[str, str]] = set()
+        """Name and attempt ID of every pod that was ever given a node."""
         self.drawn: set[tuple[int, str]] = set()
         """Every index and attempt ID that a pod was made for."""
         self.quota: int | None = None
@@ -229,6 +231,7 @@ class Cluster:
             )
             return
         assert name not in self.pods, f"{name} was created twice"
+        assert (name, overlay.attempt_id) not in self.placed, f"{name} may have a twin that lives on"
         if self.status.shards is not None:
             assert (overlay.index, overlay.attempt_id) not in self.drawn, "an attempt ID was used again"
             self.drawn.add((overlay.index, overlay.attempt_id))
@@ -272,11 +275,16 @@ class Cluster:
         self.departed.append(self.pods.pop(name))
 
     def bind(self, name: str, node: str) -> None:
-        self._change(name, node=node)
+        self.placed.add((name, self.pods[name].attempt_id))
+        self._change(name, node=node, unschedulable="")
 
     def bound_at(self, name: str, moment: dt.datetime) -> None:
         """When the scheduler bound it, as its condition says."""
         self._change(name, bound=moment)
+
+    def find_no_node(self, name: str) -> None:
+        """The scheduler says so."""
+        self._change(name, unschedulable="no node fits")
 
     def run(self, name: str) -> None:
         self._change(name, phase="Running", running=True, ip="10.0.0.1")
@@ -287,11 +295,10 @@ class Cluster:
             if pod.phase == "Pending" and pod.deleting is None:
                 free = self._places(self.overlays[pod.name])
                 if free:
-                    self._change(pod.name, unschedulable="")
                     self.bind(pod.name, free[pod.index % len(free)])
                     self.run(pod.name)
                 else:
-                    self._change(pod.name, unschedulable="no node fits")
+                    self.find_no_node(pod.name)
 
     def _places(self, overlay: actions.Overlay) -> list[str]:
         """Names of the nodes for it: spot ones as long as there are any, unless it must not run there."""
