@@ -85,9 +85,11 @@ def _tell_report(draft: drafts.Draft, report: snap.Report) -> None:
 
 def _mark_first_step(draft: drafts.Draft, report: snap.Report) -> None:
     """Note once that this life makes steps."""
-    *before, last = draft.status.attempts
     begun = draft.status.attempt != draft.snapshot.status.attempt
-    if report.step is not None and last.stepping is None and not begun:
+    if report.step is None or begun or not draft.status.attempts:
+        return
+    *before, last = draft.status.attempts
+    if last.stepping is None:
         restart = outlook.measured(draft.status.restart, last, report.time)
         draft.update(attempts=(*before, dataclasses.replace(last, stepping=report.time)), restart=restart)
 
