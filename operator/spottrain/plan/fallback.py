@@ -64,18 +64,34 @@ def _begin(draft: drafts.Draft, wishes: spec.Fallback, why: str) -> None:
 
 def _why(draft: drafts.Draft, wishes: spec.Fallback) -> str:
     """Why spot alone won't do, in a sentence; empty while it does."""
-    snapshot, after = draft.snapshot, dt.timedelta(seconds=wishes.after)
-    waiting = [pod for pod in _live(draft) if pod.unschedulable and pod.ask is clouds.Ask.ONLY_SPOT]
-    due = [pod.index for pod in waiting if pod.created + after <= snapshot.now]
+    snapshot = draft.snapshot
+    moments = _ends_of_waiting(wishes, _live(draft))
+    due = [index for index, moment in moments.items() if moment <= snapshot.now]
     if due:
         who = f"worker {due[0]} has" if len(due) == 1 else f"{len(due)} workers have"
         return f"{who} found no spot node for {duration.format_seconds(wishes.after)}"
-    for pod in waiting:
-        draft.wake_at(pod.created + after)
+    if moments:
+        draft.wake_at(min(moments.values()))
     pools = preferences.on_offer(snapshot)
     if pools and pools <= storms.beyond_the_brake(snapshot) and not _all_have_a_place(draft):
         return "every spot pool that is known has just lost machines"
     return ""
+
+
+def _ends_of_waiting(wishes: spec.Fallback, pods: cabc.Iterable[snap.Pod]) -> dict[int, dt.datetime]:
+    """By index, when those that find no spot node will have waited for long enough."""
+    waiting = [pod for pod in pods if pod.unschedulable and pod.ask is clouds.Ask.ONLY_SPOT]
+    return {pod.index: pod.created + dt.timedelta(seconds=wishes.after) for pod in waiting}
+
+
+def ahead(snapshot: snap.Snapshot, pods: cabc.Iterable[snap.Pod]) -> str:
+    """When it will come to a fallback if these go on waiting, in a sentence; empty if it won't."""
+    if isinstance(snapshot.spec, spec.InvalidSpecError) or snapshot.spec.spot.fallback is None:
+        return ""
+    moments = _ends_of_waiting(snapshot.spec.spot.fallback, pods)
+    if not moments:
+        return ""
+    return f"from {duration.format_time(min(moments.values()))} on they may go to on-demand nodes too"
 
 
 def _live(draft: drafts.Draft) -> cabc.Collection[snap.Pod]:

@@ -140,6 +140,8 @@ def what_is_missing(draft: drafts.Draft, current: cabc.Mapping[int, snap.Pod]) -
     avoided = faults.avoided(snapshot)
     if texts and avoided:
         texts.append(f"kept off {', '.join(avoided)}, where this job failed twice")
+    if ahead := fallback.ahead(snapshot, pods):
+        texts.append(ahead)
     return conditions.WAITING_FOR_WORKERS, texts or _slow_start(draft, pods)
 
 

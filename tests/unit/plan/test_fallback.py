@@ -83,6 +83,11 @@ def test_with_one_they_wait_for_spot_alone() -> None:
     assert (asks(cluster), places(cluster)) == (["only-spot"] * 3, [""] * 3)
     assert cluster.wake is not None
     assert cluster.wake <= AFTER
+    running = conditions.find(cluster.status.conditions, conditions.RUNNING)
+    assert running is not None
+    assert running.message == (
+        "0 of 3 workers run; no node fits; from 2026-01-01T00:15:00Z on they may go to on-demand nodes too"
+    )
 
 
 def test_who_found_no_spot_node_for_that_long_goes_anywhere_in_the_same_attempt() -> None:
