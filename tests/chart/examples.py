@@ -5,7 +5,7 @@ import dataclasses
 import datetime as dt
 from typing import Any
 
-from spottrain.api import conditions, indexes, shards, status
+from spottrain.api import conditions, indexes, ledger, prices, shards, status
 
 NOON = dt.datetime(2026, 11, 29, 12, 0, tzinfo=dt.UTC)
 
@@ -72,6 +72,33 @@ STATUS = status.Status(
     restart=90.5,
     storm=status.Storm(reclaims=21, step=1100),
     failed_nodes=(status.FailedNode(name="spot-2", uid="d1f2", failures=2, time=NOON),),
+    cost=ledger.Ledger(
+        accounts=(
+            ledger.Account(
+                capacity="spot",
+                useful=7200,
+                lost=600,
+                restoring=60,
+                waiting=30,
+                unpriced=45,
+                spent=prices.parse("8629.5"),
+                instead=prices.parse("26424"),
+            ),
+        ),
+        lines=(
+            ledger.Line(
+                attempt=12,
+                capacity="on-demand",
+                rate=prices.Rate(prices.parse("3.67"), prices.parse("3.67")),
+                there=indexes.of([0, 2]),
+                since=3_590_000_000,
+                ended=indexes.of([1]),
+                rest=300,
+                mark=1_795_000_000,
+            ),
+        ),
+        time=NOON,
+    ),
 )
 
 

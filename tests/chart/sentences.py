@@ -128,6 +128,7 @@ ENDPOINT = (
     "spec.checkpoint.endpoint must be the URL of a store without a path, for example "
     "http://minio.minio:9000, or be left out for the cloud's own"
 )
+PRICE = "must be the price of one worker for one hour, above 0 and below 1000000, such as 1.10"
 NO_CONTAINERS = "spec.template.spec.containers is empty: name at least the container that trains"
 RESTART_POLICY = (
     "spec.template.spec.restartPolicy must be left out or be Never: the operator restarts workers "

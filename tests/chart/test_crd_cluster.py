@@ -265,6 +265,7 @@ REFUSED: cabc.Mapping[str, tuple[dict[str, Any], str, str]] = {
         "spec.checkpoint.endpoint",
         sentences.ENDPOINT,
     ),
+    "a price of nothing": (job(prices={"spot": 0, "onDemand": 1}), "spec.prices.spot", sentences.PRICE),
     "no containers": (job(pod={"containers": []}), "spec.template.spec", sentences.NO_CONTAINERS),
     "restarts by the kubelet": (
         job(pod={"restartPolicy": "OnFailure"}),
@@ -309,6 +310,21 @@ def test_a_mode_of_a_later_version_is_refused_with_the_choices(server: api.Api) 
 
 
 @pytest.mark.parametrize(
+    ("prices", "sentence"),
+    [
+        ({"spot": 1, "onDemand": "much"}, 'must be of type number: "string"'),
+        ({"spot": 1.1}, "Required value"),
+    ],
+)
+def test_a_price_that_is_missing_or_no_number_is_refused_with_its_field(
+    server: api.Api, prices: dict[str, Any], sentence: str
+) -> None:
+    (found, message), *_ = refusals(server, job(prices=prices))
+    assert found == "spec.prices.onDemand"
+    assert message.endswith(sentence)
+
+
+@pytest.mark.parametrize(
     "document",
     [
         job(name="a" * 52),
@@ -323,6 +339,7 @@ def test_a_mode_of_a_later_version_is_refused_with_the_choices(server: api.Api) 
         job(spot={"fallback": {"after": "0s", "for": "0.5h"}}),
         job(pod={"restartPolicy": "Never"}),
         job(workers=1000),
+        job(prices={"spot": 0.000001, "onDemand": 999999}),
         shards(workers=10000, parallelism=1000, spot={"onDemandFloor": 1000}),
         shards(workers=51, spot={"onDemandFloor": 50}, maxFailuresPerIndex=0, maxFailedIndexes=0),
         job(mode="Independent", checkpoint={"keep": 5}),
@@ -503,9 +520,9 @@ def test_the_columns_say_how_the_run_goes(lab: cluster.Lab, server: api.Api, sto
         values = (
             *(NAME, now["phase"], now["workersText"], now["progress"]["step"], now["reclaims"]),
             now["finishedText"],
-            *(now["attempt"], now["workers"]["spot"], now["workers"]["onDemand"]),
+            *(now["attempt"], now["workers"]["spot"], now["workers"]["onDemand"], now["cost"]["saved"]),
         )
-        header = "NAME PHASE WORKERS STEP RECLAIMS CHECKPOINT FINISHED AGE ATTEMPT SPOT ON-DEMAND"
+        header = "NAME PHASE WORKERS STEP RECLAIMS CHECKPOINT FINISHED AGE ATTEMPT SPOT ON-DEMAND SAVED"
         return [header, " ".join(str(value) for value in values)]
 
     clock.poll(lambda: shown() == expected(), seconds=10)
@@ -519,6 +536,7 @@ def test_the_columns_say_how_the_run_goes(lab: cluster.Lab, server: api.Api, sto
         *("stj.spec.template.spec", "stj.spec.template.spec.containers", "stj.spec.template.spec.volumes"),
         *("stj.status", "stj.status.conditions", "stj.status.workers", "stj.status.checkpoint"),
         *("stj.status.progress", "stj.status.lastReclaim", "stj.status.attempts"),
+        *("stj.spec.prices", "stj.status.cost", "stj.status.cost.ledger.open"),
     ],
 )
 def test_explain_leaves_no_field_without_words(lab: cluster.Lab, server: api.Api, path: str) -> None:

@@ -87,6 +87,7 @@ def test_the_last_word_says_what_happened(bench: processes.Bench, tmp_path: Path
     last = program.steps()[-1]
     said = json.loads(log.read_text())
     assert said.pop("saveSeconds") > said.pop("blockedSeconds") >= 0
+    assert abs(said.pop("savedTime") - time.time()) < 60
     assert said == {
         "fitsGrace": True,
         "spottrain": 1,

@@ -97,6 +97,7 @@ FORCE_DELETED: Final = "ForceDeleted"
 SPEC_CHANGED: Final = "SpecChanged"
 RECLAIM_HINT: Final = "ReclaimHint"
 TRAINS_ON: Final = "TrainsOn"
+PRICE_UNREADABLE: Final = "PriceUnreadable"
 
 PASSING: Final = {WAITING_FOR_WORKERS, WAITING_FOR_PREDECESSORS}
 """Reasons that come and go by themselves while a gang is replaced; no decision is made on them."""

@@ -9,6 +9,7 @@ import re
 from typing import Any
 
 from spottrain.api import duration
+from spottrain.api import prices as price
 
 
 class InvalidSpecError(ValueError):
@@ -101,6 +102,7 @@ class Spec:
     parallelism: int = DEFAULT_PARALLELISM
     max_failures_per_index: int = DEFAULT_FAILURES
     max_failed_indexes: int | None = None
+    prices: price.Prices | None = None
 
     @property
     def independent(self) -> bool:
@@ -145,6 +147,7 @@ def parse(raw: cabc.Mapping[str, Any]) -> Spec:
         worker_hostnames=bool(raw.get("workerHostnames", False)),
         mode=mode,
         parallelism=parallelism,
+        prices=_prices(raw.get("prices")),
         **_budgets(raw, mode),
     )
 
@@ -265,6 +268,22 @@ def _floor(raw: Any, workers: int, mode: Mode) -> int:
             f"{field}: {floor} is more than the {workers} {which}; lower it or add workers"
         )
     return floor
+
+
+def _prices(raw: cabc.Mapping[str, Any] | None) -> price.Prices | None:
+    if raw is None:
+        return None
+    missing = [key for key in ("spot", "onDemand") if key not in raw]
+    if missing:
+        raise InvalidSpecError(f"spec.prices.{missing[0]} is missing: one price says nothing; write both")
+    return price.Prices(_price(raw, "spot"), _price(raw, "onDemand"))
+
+
+def _price(raw: cabc.Mapping[str, Any], key: str) -> price.Amount:
+    try:
+        return price.parse(str(raw[key]))
+    except ValueError as error:
+        raise InvalidSpecError(f"spec.prices.{key}: {error}") from error
 
 
 def _checkpoint(raw: cabc.Mapping[str, Any], mode: Mode) -> Checkpoint:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from spottrain.api import conditions as words
 from spottrain.api import duration, indexes
+from spottrain.api import ledger as ledgers
 from spottrain.api import shards as shard
 from spottrain.api.conditions import Condition
 
@@ -196,6 +197,7 @@ class Status:
     fallback: Fallback | None = None
     restart: float | None = None
     """Seconds that a start of this job takes, as measured (`plan/outlook.py`)."""
+    cost: ledgers.Ledger = ledgers.EMPTY
 
     @property
     def over(self) -> bool:
@@ -207,10 +209,10 @@ class Status:
     def decides_as(self, other: "Status") -> bool:
         """Whatever follows from the one follows from the other: they differ in words and counts alone.
 
-        Counts of workers, `go_attempt`, the words of conditions and what is told of progress beside the step
-        are for people; no policy reads them, but for the one of `completeBy`, which can do with what was
-        written last. Which workers were seen is for an operator that comes after this one alone. All of it
-        is written within seconds.
+        Counts of workers, `go_attempt`, the words of conditions, what is told of progress beside the step and
+        what it costs are for people; no policy reads them, but for the one of `completeBy`, which can do with
+        what was written last. Which workers were seen is for an operator that comes after this one alone. All
+        of it is written within seconds.
         """
         return self.decisions == other.decisions
 
@@ -227,6 +229,7 @@ class Status:
             created=NONE,
             progress=Progress(),
             checkpoint=None,
+            cost=ledgers.EMPTY,
         )
         return bare, words.decided(self.conditions)
 
@@ -268,6 +271,7 @@ def parse(raw: cabc.Mapping[str, Any]) -> Status:
         failed_nodes=tuple(_failed_node(one) for one in raw.get("failedNodes", ())),
         fallback=_fallback(raw.get("fallback") or {}),
         restart=raw.get("restartSeconds"),
+        cost=ledgers.parse(raw.get("cost") or {}),
     )
 
 
@@ -313,6 +317,7 @@ def _all_fields(status: Status) -> dict[str, Any]:
         "failedNodes": [_render_failed_node(one) for one in status.failed_nodes] or None,
         "fallback": _render_fallback(status.fallback),
         "restartSeconds": status.restart,
+        "cost": ledgers.render(status.cost),
     }
 
 

@@ -7,10 +7,11 @@ import logging
 import secrets
 from typing import Any
 
-from spottrain.api import status
+from spottrain.api import prices, status
+from spottrain.api import spec as specs
 from spottrain.controller import deadlines, queue
 from spottrain.kube import apply, clock, errors, losses, observe, progress, recent, reflector, views
-from spottrain.metrics import registry
+from spottrain.metrics import costs, registry
 from spottrain.plan import actions, decide, outlook, storms
 from spottrain.plan import progress as asking
 from spottrain.plan import snapshot as snap
@@ -106,6 +107,10 @@ class Reconciler:
         self.losses = losses.Losses()
         self.known: cabc.Mapping[snap.Pool, hazard.Record] = {}
         """What has been learnt of pools; kept up to date by whoever learns it."""
+        self.prices: cabc.Callable[[], prices.Table] = prices.Table
+        """What the ConfigMap of prices says, if there is one."""
+        self.team_label = ""
+        """The label of jobs that names who pays; none: nobody asks."""
         self.progress = progress.Progress(self.queue.add, settings.progress)
         self.deadlines = deadlines.Deadlines(self.queue.add)
 
@@ -153,6 +158,7 @@ class Reconciler:
             known=dict(self.known),
             progress=self.progress.get(key),
             plan=self.deadlines.get(key),
+            prices=self.prices(),
         )
         await self._world.look_for_absent_nodes(key)
         snapshot = self._world.snapshot(raw, moment)
@@ -169,11 +175,19 @@ class Reconciler:
         if written.raw is not None:
             self.jobs.put(written.raw)
         self._metrics.saw(_change(snapshot, plan))
+        if written.again is None:  # nothing is counted that wasn't written
+            self._metrics.costs.paid(self._payer(raw, snapshot), snapshot.status.cost, plan.status.cost)
         outcome = await self._applier.carry_out(written.raw or raw, snapshot, plan)
         self._remember(key, snapshot, outcome)
         if outcome.taken:
             self._tried.set(snapshot.uid, snapshot.template_hash)
         self._plan_next(key, snapshot, Result(plan, written, outcome))
+
+    def _payer(self, raw: Object, snapshot: snap.Snapshot) -> costs.Payer:
+        labels = raw["metadata"].get("labels") or {}
+        priced = isinstance(snapshot.spec, specs.Spec) and snapshot.spec.prices is not None
+        team = labels.get(self.team_label, "")
+        return costs.Payer(snapshot.namespace, snapshot.name, snapshot.uid, team, priced)
 
     def _plan_next(self, key: reflector.Key, snapshot: snap.Snapshot, result: Result) -> None:
         plan, outcome = result.plan, result.outcome
@@ -219,6 +233,7 @@ class Reconciler:
         self.queue.hurry(key, False)
         self._world.pods.forget(key)
         self._metrics.forget(*key)
+        self._metrics.costs.forget(key, clock.now())
 
 
 def _whom_to_ask(snapshot: snap.Snapshot) -> progress.Target | None:

@@ -7,8 +7,9 @@ import datetime as dt
 from typing import Any
 
 from spottrain.api import clouds, names, spec, status
+from spottrain.api import prices as price
 from spottrain.kube import client as clients
-from spottrain.kube import errors, leases, recent, reflector, tails, views, windows
+from spottrain.kube import clock, errors, leases, recent, reflector, tails, views, windows
 from spottrain.plan import snapshot as snap
 from spottrain.policy import deadline, hazard
 from spottrain.render import job as render_job
@@ -61,7 +62,7 @@ class Pods:
             asked = before.pod.asked
             owned = dataclasses.replace(owned, pod=dataclasses.replace(owned.pod, first_asked=asked))
         if gone:
-            self._bury(key, owned)
+            self._bury(key, dataclasses.replace(owned, pod=dataclasses.replace(owned.pod, left=clock.now())))
         else:
             present[metadata["uid"]] = owned
             self._count(owned, 1)
@@ -183,6 +184,7 @@ class Moment:
     known: cabc.Mapping[snap.Pool, hazard.Record] = dataclasses.field(default_factory=dict)
     progress: snap.Progress | None = None
     plan: deadline.Plan | None = None
+    prices: price.Table = price.NO_PRICES
 
 
 @dataclasses.dataclass(frozen=True)
@@ -276,6 +278,7 @@ class World:
             known=moment.known,
             progress=moment.progress,
             plan=moment.plan,
+            prices=moment.prices,
             deleting="deletionTimestamp" in metadata,
         )
 

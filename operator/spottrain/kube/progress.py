@@ -11,7 +11,6 @@ are so many that this would be too much for the API server.
 import asyncio
 import collections.abc as cabc
 import dataclasses
-import datetime as dt
 import json
 import random
 from typing import Any
@@ -35,8 +34,6 @@ WRITES = 10.0
 """A second, of all jobs together."""
 SLOWLY = 600.0
 """Whoever doesn't answer, and need not, is asked more and more rarely, down to this."""
-LATEST = 1e11
-"""The latest moment that is taken for one, in Unix seconds."""
 MOST_BYTES = 4096
 LONGEST_PROBLEM = 512
 PATIENCE = 60.0
@@ -222,6 +219,7 @@ def _report(body: bytes, target: Target) -> snap.Report:
         saved=_saved(said.get("checkpoint")),
         stop=_stop(said.get("stop")),
         problem=str(said.get("problem") or "")[:LONGEST_PROBLEM],
+        began=views.unix(said.get("began")),
     )
 
 
@@ -229,9 +227,7 @@ def _saved(said: Any) -> status.Checkpoint | None:
     step = views.step(said.get("step")) if isinstance(said, dict) else None
     if step is None:
         return None
-    moment = views.seconds(said.get("time"), LATEST)
-    time = None if moment is None else dt.datetime.fromtimestamp(moment, dt.UTC)
-    return status.Checkpoint(step, time, views.seconds(said.get("seconds")))
+    return status.Checkpoint(step, views.unix(said.get("time")), views.seconds(said.get("seconds")))
 
 
 def _stop(said: Any) -> snap.Stop | None:

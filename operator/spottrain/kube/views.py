@@ -5,7 +5,7 @@ import datetime as dt
 import json
 from typing import Any
 
-from spottrain.api import clouds, duration, names, notices
+from spottrain.api import clouds, duration, names, notices, prices
 from spottrain.plan import snapshot as snap
 
 Object = dict[str, Any]
@@ -13,6 +13,8 @@ Object = dict[str, Any]
 MOST_STEPS = 2**63 - 1
 """What the status can hold (int64)."""
 MOST_SECONDS = 1e9
+LATEST = 1e11
+"""The latest moment that is taken for one, in Unix seconds."""
 LONGEST_CAUSE = 64
 
 
@@ -54,6 +56,7 @@ def pod(raw: Object) -> snap.Pod:
         stranded=_stranded(status),
         save_asked=_moment(annotations.get(names.ANNOTATION_SAVE)),
         train_until=_moment(annotations.get(names.ANNOTATION_TRAIN_UNTIL)),
+        stopped=_stopped(status),
     )
 
 
@@ -63,6 +66,16 @@ def _ask(labels: Object) -> clouds.Ask:
         return clouds.Ask(labels.get(names.LABEL_CAPACITY, clouds.Ask.SPOT))
     except ValueError:
         return clouds.Ask.SPOT
+
+
+def _stopped(status: Object) -> dt.datetime | None:
+    """When the last of its containers ended; None while one runs, or where none ever did."""
+    parts = ("initContainerStatuses", "containerStatuses")
+    states = [one.get("state") or {} for part in parts for one in status.get(part) or ()]
+    if any("running" in state for state in states):
+        return None
+    ends = [duration.optional_time((state.get("terminated") or {}).get("finishedAt")) for state in states]
+    return max((end for end in ends if end is not None), default=None)
 
 
 def trimmed_pod(raw: Object) -> Object:
@@ -231,6 +244,7 @@ def _exit(raw: Object) -> snap.Exit | None:
         code=first["exitCode"],
         reason=first.get("reason") or "",
         finished=duration.optional_time(first.get("finishedAt")),
+        started=duration.optional_time(first.get("startedAt")),
         out_of_memory=first["exitCode"] != 0 and any(one.get("reason") == "OOMKilled" for one in ends),
     )
 
@@ -251,6 +265,8 @@ def _words(raw: Object) -> snap.Words | None:
                     step(said.get("step")),
                     step(said.get("savedStep")),
                     seconds(said.get("saveSeconds")),
+                    unix(said.get("savedTime")),
+                    step(said.get("resumedFrom")),
                 )
     return None
 
@@ -259,6 +275,12 @@ def seconds(said: Any, most: float = MOST_SECONDS) -> float | None:
     """A number of seconds, or of steps in one, that the status may hold."""
     number = isinstance(said, int | float) and not isinstance(said, bool)
     return float(said) if number and 0 <= said < most else None
+
+
+def unix(said: Any) -> dt.datetime | None:
+    """A moment in Unix seconds, of a time that there may be."""
+    moment = seconds(said, LATEST)
+    return None if moment is None else dt.datetime.fromtimestamp(moment, dt.UTC)
 
 
 def step(said: Any) -> int | None:
@@ -275,15 +297,17 @@ def node(raw: Object, settings: snap.Settings) -> snap.Node:
     ready = _conditions(status).get("Ready") or {}
     notice, deadline = _notice(raw, settings.notice_marks)
     agent = _conditions(status).get(names.CONDITION_NOTICES) or {}
+    capacity = clouds.capacity(
+        labels,
+        spec.get("providerID") or "",
+        spot=settings.spot_marks,
+        on_demand=settings.on_demand_marks,
+    )
+    rate, problem = _rate({**labels, **(metadata.get("annotations") or {})}, capacity)
     return snap.Node(
         name=metadata["name"],
         uid=metadata["uid"],
-        capacity=clouds.capacity(
-            labels,
-            spec.get("providerID") or "",
-            spot=settings.spot_marks,
-            on_demand=settings.on_demand_marks,
-        ),
+        capacity=capacity,
         provider=clouds.provider(spec.get("providerID") or ""),
         created=duration.parse_time(metadata["creationTimestamp"]),
         zone=labels.get("topology.kubernetes.io/zone", ""),
@@ -297,7 +321,17 @@ def node(raw: Object, settings: snap.Settings) -> snap.Node:
         listened=_moment(agent.get("lastHeartbeatTime")),
         noticed=_since(raw, names.ANNOTATION_RECLAIM),
         hint=_since(raw, names.ANNOTATION_HINT),
+        rate=rate,
+        rate_problem=problem,
     )
+
+
+def _rate(marks: dict[str, str], capacity: clouds.Capacity) -> tuple[prices.Rate | None, str]:
+    """What they say, or what is wrong with it."""
+    try:
+        return prices.marked(marks, capacity), ""
+    except ValueError as error:
+        return None, str(error)
 
 
 def _since(raw: Object, annotation: str) -> dt.datetime | None:

@@ -8,6 +8,7 @@ import datetime as dt
 import prometheus_client as prometheus
 
 from spottrain.api import conditions, status
+from spottrain.metrics import costs
 
 WINDOW_SECONDS = (1, 2, 5, 10, 15, 20, 25, 30, 45, 60, 90, 120, 180, 300, 600)
 RESTART_SECONDS = (1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1800)
@@ -33,7 +34,8 @@ class Change:
 class Metrics:
     """A registry of its own, so that two operators in one process (as in tests) don't share series."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, teams: bool = False) -> None:
+        """`teams`: money is told apart by a label of the jobs too."""
         # A second series per counter that nobody reads.
         prometheus.disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = prometheus.CollectorRegistry()
@@ -83,6 +85,7 @@ class Metrics:
             "Requests to the API server; code `none` got no answer",
             ("method", "resource", "code"),
         )
+        self.costs = costs.Costs(self.registry, teams=teams)
         pool = ("capacity", "zone", "instance_type")
         self._pool_hazard = self._gauge("pool_hazard", "Losses per machine-hour, as learnt of the pool", pool)
         self._pool_resting = self._gauge("pool_resting", "1 while the pool is left alone after a loss", pool)

@@ -8,7 +8,17 @@ mode has its lists; what they share is the life of the object.
 import collections.abc as cabc
 import dataclasses
 
-from spottrain.plan import actions, deadline, fallback, gang, independent, lifecycle, report, shard_report
+from spottrain.plan import (
+    actions,
+    bill,
+    deadline,
+    fallback,
+    gang,
+    independent,
+    lifecycle,
+    report,
+    shard_report,
+)
 from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
 
@@ -119,4 +129,5 @@ def decide(snapshot: snap.Snapshot) -> actions.Plan:
         if policy(draft):
             break
     rules.describe(draft)
+    bill.settle(draft)
     return draft.plan()

@@ -257,10 +257,16 @@ def question(snapshot: snap.Snapshot) -> Question | None:
         return None
     return Question(
         chances=spells.learn(*_spells(snapshot.status.attempts, snapshot.now)),
-        terms=Terms(found.start / spells.TICK, RATIO),
+        terms=Terms(found.start / spells.TICK, _ratio(snapshot.valid_spec)),
         work=math.ceil(found.work / spells.TICK),
         slack=math.ceil((found.left - found.work) / spells.TICK),
     )
+
+
+def _ratio(wishes: spec.Spec) -> float:
+    """On-demand that costs no more is as good as spot."""
+    prices = wishes.prices
+    return RATIO if prices is None else max(1.0, float(prices.on_demand / prices.spot))
 
 
 def _spells(

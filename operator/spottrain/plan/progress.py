@@ -110,8 +110,8 @@ def _tell_last_words(draft: drafts.Draft) -> None:
         known, step = draft.status.checkpoint, pod.said.saved_step
         if step is None or pod.said.save_seconds is None or (known is not None and known.step >= step):
             continue
-        finished = pod.exit.finished if pod.exit else None
-        draft.update(checkpoint=status.Checkpoint(step, finished, pod.said.save_seconds))
+        moment = pod.said.saved_time or (pod.exit.finished if pod.exit else None)
+        draft.update(checkpoint=status.Checkpoint(step, moment, pod.said.save_seconds))
 
 
 def _tell_grace(draft: drafts.Draft, stop: snap.Stop) -> None:

@@ -42,6 +42,7 @@ class Telling:
             step=self._progress.step,
             resumed_from=self._resumed_from,
             saved_step=self._progress.step,
+            saved_time=saved.time if saved else None,
             save_seconds=saved.seconds if saved else None,
             fits_grace=None if outlook is None else outlook.fits,
         )

@@ -1,11 +1,12 @@
 """What a run tells of itself: `/progress` and `/metrics` while it lives, and its last word.
 
-    {…, "total": 1000, "perSecond": 3.125, "resumedFrom": 20,
+    {…, "total": 1000, "perSecond": 3.125, "resumedFrom": 20, "began": 1795965871.2,
      "checkpoint": {"step": 40, "time": 1795965891.8, "seconds": 12.1, "blockedSeconds": 0.84},
      "stop": {"seconds": 12.4, "graceSeconds": 25.0, "fits": true}}
 
-`checkpoint`: the newest one of this life; `stop`: what a stop would take until its save is committed, as
-measured. Both, like the numbers, are null as long as they are not known.
+`began`: when restore had brought the state and training went on (Unix seconds); `checkpoint`: the newest one
+of this life; `stop`: what a stop would take until its save is committed, as measured. All of them are null as
+long as they are not known.
 """
 
 from dataclasses import replace
@@ -31,6 +32,7 @@ class Telling:
         self._saved: saver.Verdict | None = None
         self._tally = metrics.Tally()
         self._fits: bool | None = None
+        self._began: float | None = None
         self.resumed_from: int | None = None
         self.total: int | None = None
 
@@ -51,6 +53,7 @@ class Telling:
     def begin(self, pacer: pace.Pacer, restored: restore.Restored) -> None:
         """Training goes on from there, at the pace of `pacer`."""
         self._pacer, self._restored, self.resumed_from = pacer, restored, restored.step
+        self._began = self._clock.unix()
 
     def step_done(self, step: int, rank: int) -> None:
         """This step is done."""
@@ -92,6 +95,7 @@ class Telling:
             "total": self.total,
             "perSecond": None if rate is None else round(rate, 4),
             "resumedFrom": self.resumed_from,
+            "began": None if self._began is None else round(self._began, 3),
             "checkpoint": saved
             and {
                 "step": saved.step,
@@ -142,6 +146,7 @@ class Telling:
             step=self.step if self.step is not None else self.resumed_from,
             resumed_from=self.resumed_from,
             saved_step=saved.step if saved else self.resumed_from,
+            saved_time=saved.time if saved else None,
             save_seconds=saved.seconds if saved else None,
             blocked_seconds=saved.blocked if saved else None,
             fits_grace=None if outlook is None else outlook.fits,

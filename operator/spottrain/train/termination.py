@@ -1,9 +1,10 @@
 """The last word of a life, which Kubernetes keeps with the container's status (`/dev/termination-log`).
 
     {"spottrain": 1, "state": "finished|preempted|stale", "step": N, "resumedFrom": N, "savedStep": N,
-    "saveSeconds": S, "blockedSeconds": S, "fitsGrace": true}
+    "savedTime": T, "saveSeconds": S, "blockedSeconds": S, "fitsGrace": true}
 
 `step`: the last step that was done; `resumedFrom` and `savedStep`: as in COMMIT; null where there is none.
+`savedTime`: when the last save of this life was committed (Unix seconds).
 """
 
 import json
@@ -32,6 +33,7 @@ class LastWord:
     save_seconds: float | None
     blocked_seconds: float | None = None
     fits_grace: bool | None = None
+    saved_time: float | None = None
 
     def encode(self) -> bytes:
         """The message, far below the 4096 bytes that Kubernetes keeps."""
@@ -42,6 +44,7 @@ class LastWord:
                 "step": self.step,
                 "resumedFrom": self.resumed_from,
                 "savedStep": self.saved_step,
+                "savedTime": _rounded(self.saved_time),
                 "saveSeconds": _rounded(self.save_seconds),
                 "blockedSeconds": _rounded(self.blocked_seconds),
                 "fitsGrace": self.fits_grace,

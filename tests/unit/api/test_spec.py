@@ -1,11 +1,12 @@
 """Wishes as users write them."""
 
 import datetime as dt
+import re
 from typing import Any
 
 import pytest
 
-from spottrain.api import spec
+from spottrain.api import prices, spec
 
 GOOD: dict[str, Any] = {
     "template": {"spec": {"containers": [{"name": "c", "image": "i"}]}},
@@ -18,6 +19,24 @@ def test_defaults() -> None:
     assert (parsed.workers, parsed.max_failures, parsed.suspend, parsed.ttl) == (1, 3, False, None)
     assert parsed.spot == spec.Spot(floor=0, window=None, grace=None, spread=spec.Spread.ZONE)
     assert parsed.checkpoint == spec.Checkpoint("s3://b/p")
+
+
+def test_prices_are_decimals_as_they_are_written() -> None:
+    parsed = spec.parse({**GOOD, "prices": {"spot": 1.1, "onDemand": "3.67"}})
+    assert parsed.prices == prices.Prices(prices.Amount("1.1"), prices.Amount("3.67"))
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ({"spot": 1.1}, "spec.prices.onDemand is missing: one price says nothing; write both"),
+        ({"spot": 0, "onDemand": 1}, 'spec.prices.spot: "0" is not a price per worker-hour; write a number'),
+        ({"spot": 1, "onDemand": "a lot"}, 'spec.prices.onDemand: "a lot" is not a price per worker-hour;'),
+    ],
+)
+def test_prices_that_say_nothing_are_refused(said: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(spec.InvalidSpecError, match=re.escape(sentence)):
+        spec.parse({**GOOD, "prices": said})
 
 
 def test_a_gang_of_several_is_packed_into_one_zone_by_default() -> None:

@@ -213,6 +213,7 @@ def test_a_report_holds_what_the_library_says() -> None:
         story.worker.more = {
             "total": 1000,
             "perSecond": 3.125,
+            "began": 1767225600.25,
             "checkpoint": {"step": 40, "time": 1767225600.25, "seconds": 12.1, "blockedSeconds": 0.8},
             "stop": {"seconds": 12.4, "graceSeconds": 25.0, "fits": True},
         }
@@ -226,6 +227,7 @@ def test_a_report_holds_what_the_library_says() -> None:
             per_second=3.125,
             saved=status.Checkpoint(40, moment, 12.1),
             stop=snap.Stop(12.4, 25.0, fits=True),
+            began=moment,
         )
 
     play(body)
@@ -236,7 +238,12 @@ def test_a_report_holds_what_the_library_says() -> None:
     [
         {"total": "x", "perSecond": "fast", "checkpoint": 7, "stop": []},
         {"total": -1, "perSecond": -2.0, "checkpoint": {"step": -1}, "stop": {"seconds": 1e300}},
-        {"perSecond": True, "checkpoint": {"step": "7", "time": 1e300}, "stop": {"seconds": 1}},
+        {
+            "perSecond": True,
+            "began": "noon",
+            "checkpoint": {"step": "7", "time": 1e300},
+            "stop": {"seconds": 1},
+        },
         {"stop": None, "checkpoint": None, "total": 2**70},
     ],
 )

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from spottrain.api import prices
 from spottrain.kube import views
 from spottrain.plan import snapshot as snap
 
@@ -37,6 +38,9 @@ def ended(code: int, message: str = "", reason: str = "Error") -> dict[str, Any]
 def test_the_librarys_last_word_is_read() -> None:
     view = views.pod(pod(ended(75, '{"spottrain": 1, "state": "preempted", "step": 40}')))
     assert view.said == snap.Words("preempted", 40)
+    more = '{"spottrain": 1, "state": "preempted", "step": 40, "savedTime": 1767225600.25, "resumedFrom": 20}'
+    moment = dt.datetime(2026, 1, 1, 0, 0, 0, 250000, tzinfo=dt.UTC)
+    assert views.pod(pod(ended(75, more))).said == snap.Words("preempted", 40, None, None, moment, 20)
 
 
 def test_another_programs_last_word_is_none_of_ours() -> None:
@@ -318,3 +322,31 @@ def test_when_a_notice_came_is_known_from_its_mark() -> None:
     text = '{"cause": "Preempted", "since": "2026-01-01T12:00:00Z"}'
     found = views.node(node(metadata={"annotations": {"spottrain.dev/reclaim": text}}), snap.Settings())
     assert found.noticed == dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
+
+
+def test_a_pod_has_stopped_when_the_last_of_its_containers_has() -> None:
+    """A proxy that runs on is on the node, and is paid for."""
+    done = {"terminated": {"exitCode": 0, "finishedAt": "2026-01-01T00:10:00Z"}}
+    later = {"terminated": {"exitCode": 0, "finishedAt": "2026-01-01T00:10:09Z"}}
+    states: list[tuple[dict[str, Any], ...]] = [(done, later), (done, {"running": {}}), ()]
+    found = [
+        views.pod(pod({"containerStatuses": [{"state": one} for one in some]})).stopped for some in states
+    ]
+    assert found == [dt.datetime(2026, 1, 1, 0, 10, 9, tzinfo=dt.UTC), None, None]
+
+
+def test_a_nodes_prices_are_read_from_labels_and_annotations() -> None:
+    """Node groups of some clouds have labels alone."""
+    metadata = {
+        "name": "n",
+        "uid": "u",
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "labels": {"spottrain.dev/price-per-worker-hour": "1.10", "karpenter.sh/capacity-type": "spot"},
+        "annotations": {"spottrain.dev/on-demand-price-per-worker-hour": "3.67"},
+    }
+    view = views.node({"metadata": metadata}, snap.Settings())
+    assert (view.rate, view.rate_problem) == (prices.Rate(prices.parse("1.10"), prices.parse("3.67")), "")
+    metadata["annotations"] = {"spottrain.dev/on-demand-price-per-worker-hour": "much"}
+    view = views.node({"metadata": metadata}, snap.Settings())
+    assert view.rate is None
+    assert '"much" is not a price per worker-hour' in view.rate_problem

@@ -5,7 +5,7 @@ import datetime as dt
 
 import pytest
 
-from spottrain.api import spec, status
+from spottrain.api import prices, spec, status
 from spottrain.plan import outlook
 from spottrain.policy import spells
 from spottrain.policy.deadline import Place
@@ -124,6 +124,20 @@ def test_spells_of_spot_are_read_off_the_lives() -> None:
     question = outlook.question(cluster.snapshot())
     assert question is not None
     assert question.chances == spells.learn(there, away)
+
+
+@pytest.mark.parametrize(
+    ("offer", "ratio"),
+    [
+        (None, outlook.RATIO),
+        (prices.Prices(prices.Amount("1.10"), prices.Amount("3.30")), 3.0),
+        (prices.Prices(prices.Amount("1.10"), prices.Amount("0.90")), 1.0),
+    ],
+)
+def test_what_on_demand_costs_is_read_off_the_prices(offer: prices.Prices | None, ratio: float) -> None:
+    question = outlook.question(cluster_of(life(1, at=0, ran=1), prices=offer).snapshot())
+    assert question is not None
+    assert question.terms.ratio == pytest.approx(ratio)
 
 
 def test_a_job_that_is_over_or_cannot_make_it_asks_for_no_plan() -> None:

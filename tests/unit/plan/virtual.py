@@ -8,7 +8,7 @@ import collections
 import dataclasses
 import datetime as dt
 
-from spottrain.api import clouds, conditions, names, spec, status
+from spottrain.api import clouds, conditions, names, prices, spec, status
 from spottrain.plan import actions, decide
 from spottrain.plan import snapshot as snap
 from spottrain.policy import deadline, hazard
@@ -60,6 +60,7 @@ class Cluster:
         self.losses: tuple[snap.Loss, ...] = ()
         self.windows: tuple[snap.Window, ...] = ()
         self.known: dict[snap.Pool, hazard.Record] = {}
+        self.prices = prices.Table()
         self.plan: deadline.Plan | None = None
         self.words_wait = False
         """What decides nothing is not written into the status."""
@@ -107,6 +108,7 @@ class Cluster:
             known=self.known,
             plan=self.plan,
             progress=self.progress,
+            prices=self.prices,
         )
 
     def _seen(self, node: snap.Node) -> snap.Node:
@@ -274,7 +276,7 @@ class Cluster:
 
     def remove(self, name: str) -> None:
         """The pod object goes."""
-        self.departed.append(self.pods.pop(name))
+        self.departed.append(dataclasses.replace(self.pods.pop(name), left=self.now))
 
     def bind(self, name: str, node: str) -> None:
         self.placed.add((name, self.pods[name].attempt_id))

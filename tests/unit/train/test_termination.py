@@ -15,6 +15,7 @@ def test_the_message_is_what_the_operator_reads():
         "step": 41,
         "resumedFrom": None,
         "savedStep": 40,
+        "savedTime": None,
         "saveSeconds": 0.123,
         "blockedSeconds": None,
         "fitsGrace": True,
