@@ -109,13 +109,16 @@ def restart_when_it_makes_no_progress(draft: drafts.Draft) -> bool:
 def withdraw_who_waits_in_vain(draft: drafts.Draft) -> bool:
     """A worker without a node may go to others by now: its pod makes way for another of the same attempt.
 
-    It goes only if it still has no node. Until it is gone nothing else is decided on how the gang stands.
+    It goes only if it still has no node. Until it is gone none is made, and nobody gives a node back.
     """
     snapshot, current = draft.snapshot, draft.snapshot.current.values()
     in_vain = [pod for pod in current if capacity.waits_in_vain(snapshot, pod)]
     for pod in in_vain:
         draft.act(actions.DeletePod(pod.name, pod.uid, version=pod.version))
-    return bool(in_vain) or any(capacity.withdrawn(snapshot, pod) for pod in current)
+    if not in_vain and not any(capacity.withdrawn(snapshot, pod) for pod in current):
+        return False
+    let_what_runs_go_on(draft)
+    return True
 
 
 def give_back_what_cannot_be_completed(draft: drafts.Draft) -> bool:
