@@ -36,19 +36,17 @@ MOST_WORK = 3e9
 class Outlook:
     """A job's way to its deadline at one moment; durations are seconds.
 
-    `work`: None while it isn't known. `done`: the share (0..1) of all steps that is safe in a checkpoint.
-    `starting`: what is still ahead of the start under way. `waiting`: for how long workers have waited for
-    spot machines in a row; `untried`: none of its lives has ended on spot. `since`: from when on spot has
-    been away; for a job on on-demand where workers of other jobs hold spot machines (`held`), it is there
-    since then. `overdue`: when a start on spot that is under way will have taken longer than it may.
+    `work`: None while it isn't known. `starting`: what is still ahead of the start under way. `waiting`: for
+    how long workers have waited for spot machines in a row; `untried`: none of its lives has ended on spot.
+    `since`: from when on spot has been away; for a job on on-demand where workers of other jobs hold spot
+    machines (`held`), it is there since then. `overdue`: when a start on spot that is under way will have
+    taken longer than it may.
     """
 
     now: dt.datetime
-    begun: dt.datetime
     due: dt.datetime
     place: Place
     work: float | None
-    done: float
     start: float
     starting: float
     waiting: float
@@ -83,12 +81,6 @@ class Outlook:
             return None
         return self.left - self.work - (self.start if self.place is Place.IDLE else self.starting)
 
-    @property
-    def schedule(self) -> float:
-        """The share (0..1) of its time that is over; who has done less of the work is behind schedule."""
-        whole = (self.due - self.begun).total_seconds()
-        return 1.0 if whole <= 0 else min(1.0, (self.now - self.begun).total_seconds() / whole)
-
     def moment(self, work: float) -> deadline.Moment:
         """The same in ticks."""
         there = self.held if self.place is Place.ON_DEMAND else self.waiting < ARRIVAL
@@ -103,17 +95,14 @@ def of(snapshot: snap.Snapshot, now: status.Status) -> Outlook | None:
         return None
     last, restart = now.attempts[-1], START if now.restart is None else now.restart
     start = restart + _redo(wishes, _saved(snapshot, now))
-    begun, place = now.start or last.start, _place(snapshot, now, start)
+    place = _place(snapshot, now, start)
     held = _held_since(snapshot) if place is Place.ON_DEMAND else None
-    work, done = _work(snapshot, now)
     waits = _waits_since(now.attempts)
     return Outlook(
         now=snapshot.now,
-        begun=begun,
         due=wishes.complete_by,
         place=place,
-        work=work,
-        done=done,
+        work=_work(snapshot, now),
         start=start,
         starting=_starting(last, restart, snapshot.now),
         waiting=0.0 if waits is None else (snapshot.now - waits).total_seconds(),
@@ -157,18 +146,17 @@ def _saved(snapshot: snap.Snapshot, now: status.Status) -> status.Checkpoint | N
     return report.saved if report is not None and report.saved is not None else now.checkpoint
 
 
-def _work(snapshot: snap.Snapshot, now: status.Status) -> tuple[float | None, float]:
-    """Seconds that are left, and the share of all steps that is saved; `now` may be of the next attempt."""
+def _work(snapshot: snap.Snapshot, now: status.Status) -> float | None:
+    """Seconds that are left, None if that isn't known; `now` may be of the next attempt."""
     report, saved = _report(snapshot) or snap.Report(None, snapshot.now), _saved(snapshot, now)
     total = now.progress.total if report.total is None else report.total
     rate = now.progress.per_second if report.per_second is None else report.per_second
-    kept = 0 if saved is None else saved.step + 1
-    if not total:
-        return None, 0.0
+    if not total or not rate:
+        return None
     goes_on = now.attempt_id == snapshot.status.attempt_id
+    kept = 0 if saved is None else saved.step + 1
     steps = report.step + 1 if goes_on and report.step is not None else kept
-    work = min(max(0, total - steps) / rate, MOST_WORK) if rate else None
-    return work, min(1.0, kept / total)
+    return min(max(0, total - steps) / rate, MOST_WORK)
 
 
 def measured(known: float | None, attempt: status.Attempt, stepping: dt.datetime) -> float:

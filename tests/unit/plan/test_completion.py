@@ -66,8 +66,14 @@ def waiting(*, hours: float, left: float) -> virtual.Cluster:
 
 def waits_for_ever(start: float = START) -> deadline.Plan:
     """A plan by which it always pays to wait."""
-    never = tuple(induction.Curve((0.0, 0.0)) for _ in range(3))
-    return deadline.Plan(Terms(start / 600, 3.0), induction.Curves(never, never, never))
+    always = tuple(induction.Curve((0.0, 0.0)) for _ in range(3))
+    return deadline.Plan(Terms(start / 600, 3.0), induction.Curves(always, always, always))
+
+
+def buys_at_once() -> deadline.Plan:
+    """A plan by which no wait pays."""
+    never = tuple(induction.Curve((999.0, 999.0)) for _ in range(3))
+    return deadline.Plan(Terms(2.0, 3.0), induction.Curves(never, never, never))
 
 
 def place(cluster: virtual.Cluster) -> str:
@@ -149,21 +155,19 @@ def test_a_later_deadline_lets_a_waiting_job_wait_on() -> None:
     assert place(cluster) == "spot"
 
 
-def test_before_there_is_a_plan_who_is_behind_schedule_does_not_wait() -> None:
-    """Uniform Progress without a margin: a twentieth of the work is done, and 20 hours are there for it."""
-    cluster = virtual.Cluster(wishes(20)).running()
-    tell(cluster, step=work(0.5), total=work(10), saved=work(0.5) - 1)
-    lost(cluster)
-    pass_until(cluster, virtual.EPOCH + dt.timedelta(minutes=59))
+def test_an_operator_that_has_just_begun_buys_nothing_before_there_is_a_plan() -> None:
+    cluster = waiting(hours=20, left=10)
+    cluster.pass_time(2 * HOUR)
+    cluster.settle()
     assert place(cluster) == "spot"
-    pass_until(cluster, virtual.EPOCH + dt.timedelta(hours=1, seconds=1))
+    cluster.plan = buys_at_once()
+    cluster.settle()
     assert place(cluster) == "on-demand"
 
 
 def test_a_plan_that_says_buy_is_followed_once_spot_has_had_time_to_come() -> None:
     cluster = waiting(hours=20, left=10)
-    never = tuple(induction.Curve((999.0, 999.0)) for _ in range(3))
-    cluster.plan = deadline.Plan(Terms(2.0, 3.0), induction.Curves(never, never, never))
+    cluster.plan = buys_at_once()
     pass_until(cluster, virtual.EPOCH + dt.timedelta(seconds=outlook.ARRIVAL - 1))
     assert place(cluster) == "spot"
     pass_until(cluster, virtual.EPOCH + dt.timedelta(seconds=outlook.ARRIVAL))
