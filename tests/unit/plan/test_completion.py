@@ -229,6 +229,17 @@ def test_a_deadline_out_of_reach_is_said_as_soon_as_the_work_is_known_and_once()
     assert feasible(cluster).status is True
 
 
+def test_a_rate_that_wavers_makes_no_second_event() -> None:
+    """Late by a minute, then in time by a minute, and late again; then in time by ten."""
+    cluster = virtual.Cluster(wishes(10)).running()
+    seen = []
+    for spare in (-60, 60, -60, 600):
+        tell(cluster, step=0, total=1 + work(10) - round(spare * RATE), saved=None)
+        seen.append(feasible(cluster).status)
+    assert seen == [False, False, False, True]
+    assert [one.reason for one in cluster.events].count(conditions.TOO_LATE) == 1
+
+
 def test_a_deadline_that_cannot_be_met_is_missed_by_as_little_as_possible() -> None:
     cluster = virtual.Cluster(wishes(8)).running()
     tell(cluster, step=1, total=work(10), saved=0)
