@@ -69,6 +69,7 @@ STATUS = status.Status(
         retries=(shards.Retry(NOON, indexes.of([7])),),
     ),
     active_since=NOON,
+    restart=90.5,
     storm=status.Storm(reclaims=21, step=1100),
     failed_nodes=(status.FailedNode(name="spot-2", uid="d1f2", failures=2, time=NOON),),
     cost=ledger.Ledger(

@@ -422,7 +422,7 @@ def test_what_is_left_out_is_filled_in_visibly(server: api.Api) -> None:
     assert without(stored, "template")["spec"] == {
         "mode": "Gang",
         "workers": 1,
-        "spot": {"onDemandFloor": 0},
+        "spot": {"onDemandFloor": 0, "keepTraining": False},
         "checkpoint": {
             "uri": "s3://ck/tr",
             "keep": 3,

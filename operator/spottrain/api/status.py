@@ -195,6 +195,8 @@ class Status:
     storm: Storm = Storm()
     failed_nodes: tuple[FailedNode, ...] = ()
     fallback: Fallback | None = None
+    restart: float | None = None
+    """Seconds that a start of this job takes, as measured (`plan/outlook.py`)."""
     cost: ledgers.Ledger = ledgers.EMPTY
 
     @property
@@ -268,6 +270,7 @@ def parse(raw: cabc.Mapping[str, Any]) -> Status:
         storm=_storm(raw.get("storm") or {}),
         failed_nodes=tuple(_failed_node(one) for one in raw.get("failedNodes", ())),
         fallback=_fallback(raw.get("fallback") or {}),
+        restart=raw.get("restartSeconds"),
         cost=ledgers.parse(raw.get("cost") or {}),
     )
 
@@ -313,6 +316,7 @@ def _all_fields(status: Status) -> dict[str, Any]:
         "storm": None if storm == Storm() else _without_none(dataclasses.asdict(storm)),
         "failedNodes": [_render_failed_node(one) for one in status.failed_nodes] or None,
         "fallback": _render_fallback(status.fallback),
+        "restartSeconds": status.restart,
         "cost": ledgers.render(status.cost),
     }
 

@@ -40,7 +40,7 @@ def begin(
         detail=lost.verdict.detail if lost else "",
         node=lost.node if lost else "",
         index=lost.index if lost else None,
-        on_demand=_on_demand(draft) if on_demand is None else on_demand,
+        on_demand=completion.begins_on_demand(draft) if on_demand is None else on_demand,
     )
     draft.update(
         attempt=new.number,
@@ -54,10 +54,6 @@ def begin(
         where = " on on-demand" if new.on_demand else ""
         draft.say(conditions.ATTEMPT_STARTED, f"attempt {new.number} starts{where} ({why})")
     _warn_of_capped_grace(draft)
-
-
-def _on_demand(draft: drafts.Draft) -> bool:
-    return completion.begins_on_demand(draft, draft.snapshot.fresh_id)
 
 
 def _warn_of_capped_grace(draft: drafts.Draft) -> None:

@@ -8,8 +8,8 @@
                            ▼
                       on on-demand ──spot pays again──► waits for spot
 
-`policy/deadline.py` decides, with a plan that is solved elsewhere. Until there is one it is Uniform Progress
-without a margin: who is behind schedule doesn't wait. While the work left isn't known nobody can say what
+`policy/deadline.py` decides, with a plan that is solved elsewhere; until there is one, in the first seconds
+of a job and of an operator, the gang stays where it is. While the work left isn't known nobody can say what
 spot risks: it is tried once, and not waited for. Always on top is the net, `outlook.Outlook.reserve`.
 
 What runs on spot is kept until it is taken. A life that ends is followed by one where it suits then;
@@ -49,17 +49,15 @@ def buys(found: outlook.Outlook, plan: deadline.Plan | None) -> bool:
     arrival = dt.timedelta(seconds=0.0 if idle else outlook.ARRIVAL)
     if found.now + arrival >= found.net:
         return True
-    if presumed:
-        return False
-    if plan is None:
-        return not idle or found.done < found.schedule
+    if presumed or plan is None:
+        return not idle
     terms = dataclasses.replace(plan.terms, start=found.start / spells.TICK)  # as measured by now
     return dataclasses.replace(plan, terms=terms).decide(found.moment(found.work)) is Place.ON_DEMAND
 
 
-def begins_on_demand(draft: drafts.Draft, attempt_id: str) -> bool:
-    """Whether an attempt that begins now, with that ID, is for on-demand."""
-    now = dataclasses.replace(draft.status, attempt_id=attempt_id)
+def begins_on_demand(draft: drafts.Draft) -> bool:
+    """Whether an attempt that begins now is for on-demand: with what is saved, not with what was done."""
+    now = dataclasses.replace(draft.status, attempt_id=draft.snapshot.fresh_id)
     found = outlook.of(draft.snapshot, now)
     if found is None:
         return False
@@ -111,12 +109,9 @@ def _turns(found: outlook.Outlook, plan: deadline.Plan | None) -> list[dt.dateti
     turns += [found.since + dt.timedelta(seconds=spells.TICK * age) for age in spells.AGES]
     if found.net is not None and found.work is not None:
         turns.append(found.net)
-        if plan is not None:
-            least = plan.least_slack(found.moment(found.work)) * spells.TICK
-            if math.isfinite(least):
-                turns.append(found.due - dt.timedelta(seconds=found.work + least) + PAST)
-        else:
-            turns.append(found.begun + found.done * (found.due - found.begun) + PAST)
+        least = plan.least_slack(found.moment(found.work)) * spells.TICK if plan is not None else math.inf
+        if math.isfinite(least):
+            turns.append(found.due - dt.timedelta(seconds=found.work + least) + PAST)
     return [one for one in turns if one > found.now]
 
 

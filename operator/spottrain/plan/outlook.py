@@ -1,7 +1,7 @@
 """What is known of the way to `spec.completeBy`: the work left, what a start takes, how spot came and went.
 
 The memory is the status: its last attempts say when the gang was placed, ran, made its first step and was
-lost, and on which capacity. So a restart of the operator forgets nothing.
+lost, and on which capacity; `restart` is what starts took. So a restart of the operator forgets nothing.
 
 Work is counted in seconds of training at the rate that was last told. It is what the newest checkpoint leaves
 to be done, or the step of a life that has told one. A start is what lies between the decision for a place
@@ -23,6 +23,7 @@ ARRIVAL = spells.TICK
 """Seconds that workers wait for machines before spot counts as away: so long they may take to come."""
 START = 600.0
 """Seconds of a start, the work done once more apart, until one from a checkpoint was measured."""
+REMEMBERED = 0.8
 RATIO = 3.0
 """On-demand's price over spot's where no prices are given."""
 NEAR = 0.2
@@ -35,19 +36,17 @@ MOST_WORK = 3e9
 class Outlook:
     """A job's way to its deadline at one moment; durations are seconds.
 
-    `work`: None while it isn't known. `done`: the share (0..1) of all steps that is safe in a checkpoint.
-    `starting`: what is still ahead of the start under way. `waiting`: for how long workers have waited for
-    spot machines in a row; `untried`: none of its lives has ended on spot. `since`: from when on spot has
-    been away; for a job on on-demand where workers of other jobs hold spot machines (`held`), it is there
-    since then. `overdue`: when a start on spot that is under way will have taken longer than it may.
+    `work`: None while it isn't known. `starting`: what is still ahead of the start under way. `waiting`: for
+    how long workers have waited for spot machines in a row; `untried`: none of its lives has ended on spot.
+    `since`: from when on spot has been away; for a job on on-demand where workers of other jobs hold spot
+    machines (`held`), it is there since then. `overdue`: when a start on spot that is under way will have
+    taken longer than it may.
     """
 
     now: dt.datetime
-    begun: dt.datetime
     due: dt.datetime
     place: Place
     work: float | None
-    done: float
     start: float
     starting: float
     waiting: float
@@ -82,12 +81,6 @@ class Outlook:
             return None
         return self.left - self.work - (self.start if self.place is Place.IDLE else self.starting)
 
-    @property
-    def schedule(self) -> float:
-        """The share (0..1) of its time that is over; who has done less of the work is behind schedule."""
-        whole = (self.due - self.begun).total_seconds()
-        return 1.0 if whole <= 0 else min(1.0, (self.now - self.begun).total_seconds() / whole)
-
     def moment(self, work: float) -> deadline.Moment:
         """The same in ticks."""
         there = self.held if self.place is Place.ON_DEMAND else self.waiting < ARRIVAL
@@ -100,19 +93,16 @@ def of(snapshot: snap.Snapshot, now: status.Status) -> Outlook | None:
     wishes = snapshot.spec
     if isinstance(wishes, spec.InvalidSpecError) or wishes.complete_by is None or not now.attempts:
         return None
-    last, restart = now.attempts[-1], _restart(now.attempts)
+    last, restart = now.attempts[-1], START if now.restart is None else now.restart
     start = restart + _redo(wishes, _saved(snapshot, now))
-    begun, place = now.start or last.start, _place(snapshot, now, start)
+    place = _place(snapshot, now, start)
     held = _held_since(snapshot) if place is Place.ON_DEMAND else None
-    work, done = _work(snapshot, now)
     waits = _waits_since(now.attempts)
     return Outlook(
         now=snapshot.now,
-        begun=begun,
         due=wishes.complete_by,
         place=place,
-        work=work,
-        done=done,
+        work=_work(snapshot, now),
         start=start,
         starting=_starting(last, restart, snapshot.now),
         waiting=0.0 if waits is None else (snapshot.now - waits).total_seconds(),
@@ -145,35 +135,38 @@ def _came(attempt: status.Attempt) -> dt.datetime | None:
     return None if attempt.on_demand else attempt.placed or attempt.running
 
 
-def _report(snapshot: snap.Snapshot, now: status.Status) -> snap.Report | None:
+def _report(snapshot: snap.Snapshot) -> snap.Report | None:
+    """What worker 0 of the attempt under way told last."""
     said = snapshot.progress
-    return said.report if said is not None and said.attempt_id == now.attempt_id else None
+    return said.report if said is not None and said.attempt_id == snapshot.status.attempt_id else None
 
 
 def _saved(snapshot: snap.Snapshot, now: status.Status) -> status.Checkpoint | None:
-    report = _report(snapshot, now)
+    report = _report(snapshot)
     return report.saved if report is not None and report.saved is not None else now.checkpoint
 
 
-def _work(snapshot: snap.Snapshot, now: status.Status) -> tuple[float | None, float]:
-    """Seconds that are left, and the share of all steps that is saved."""
-    report, saved = _report(snapshot, now), _saved(snapshot, now)
-    told = now.progress
-    total = report.total if report is not None and report.total is not None else told.total
-    rate = report.per_second if report is not None and report.per_second is not None else told.per_second
-    kept = saved.step + 1 if saved is not None else 0
-    if not total:
-        return None, 0.0
-    steps = report.step + 1 if report is not None and report.step is not None else kept
-    work = min(max(0, total - steps) / rate, MOST_WORK) if rate else None
-    return work, min(1.0, kept / total)
+def _work(snapshot: snap.Snapshot, now: status.Status) -> float | None:
+    """Seconds that are left, None if that isn't known; `now` may be of the next attempt."""
+    report, saved = _report(snapshot) or snap.Report(None, snapshot.now), _saved(snapshot, now)
+    total = now.progress.total if report.total is None else report.total
+    rate = now.progress.per_second if report.per_second is None else report.per_second
+    if not total or not rate:
+        return None
+    goes_on = now.attempt_id == snapshot.status.attempt_id
+    kept = 0 if saved is None else saved.step + 1
+    steps = report.step + 1 if goes_on and report.step is not None else kept
+    return min(max(0, total - steps) / rate, MOST_WORK)
 
 
-def _restart(attempts: tuple[status.Attempt, ...]) -> float:
-    """The longest that was measured; the first one restores nothing, so it alone doesn't count for less."""
-    taken = {one.number: _took(one, one.stepping) for one in attempts if one.stepping is not None}
-    resumed = [seconds for number, seconds in taken.items() if number > 1]
-    return max(resumed) if resumed else max(START, *taken.values(), 0.0)
+def measured(known: float | None, attempt: status.Attempt, stepping: dt.datetime) -> float:
+    """What a start takes now that one more was measured, up to its first step.
+
+    The longest one, less a fifth for each later one. The first of a job restores nothing, and alone doesn't
+    count for less than is assumed without any.
+    """
+    took = _took(attempt, stepping)
+    return max(took, START if known is None and attempt.number == 1 else REMEMBERED * (known or 0.0))
 
 
 def _took(attempt: status.Attempt, stepping: dt.datetime) -> float:
@@ -259,9 +252,9 @@ def question(snapshot: snap.Snapshot) -> Question | None:
 
 
 def _ratio(wishes: spec.Spec) -> float:
-    """Spot that is dearer counts as no cheaper: then nothing is waited for."""
-    given = wishes.prices
-    return RATIO if given is None else max(1.0, float(given.on_demand / given.spot))
+    """On-demand that costs no more is as good as spot."""
+    prices = wishes.prices
+    return RATIO if prices is None else max(1.0, float(prices.on_demand / prices.spot))
 
 
 def _spells(

@@ -10,7 +10,7 @@ import dataclasses
 
 from spottrain.api import conditions, duration, spec, status
 from spottrain.plan import draft as drafts
-from spottrain.plan import loss
+from spottrain.plan import loss, outlook
 from spottrain.plan import snapshot as snap
 
 STALLED = "Stalled"
@@ -64,7 +64,7 @@ def tell(draft: drafts.Draft) -> None:
     """Put what the workers have said into the status: the step, its rate, the checkpoint, and the grace."""
     _tell_last_words(draft)
     said = draft.snapshot.progress
-    if said is not None and said.report is not None and said.attempt_id == draft.status.attempt_id:
+    if said is not None and said.report is not None and said.attempt_id == draft.snapshot.status.attempt_id:
         _tell_report(draft, said.report)
     _tell_what_is_left_behind(draft)
 
@@ -85,9 +85,13 @@ def _tell_report(draft: drafts.Draft, report: snap.Report) -> None:
 
 def _mark_first_step(draft: drafts.Draft, report: snap.Report) -> None:
     """Note once that this life makes steps."""
+    begun = draft.status.attempt != draft.snapshot.status.attempt
+    if report.step is None or begun or not draft.status.attempts:
+        return
     *before, last = draft.status.attempts
-    if report.step is not None and last.stepping is None:
-        draft.update(attempts=(*before, dataclasses.replace(last, stepping=report.time)))
+    if last.stepping is None:
+        restart = outlook.measured(draft.status.restart, last, report.time)
+        draft.update(attempts=(*before, dataclasses.replace(last, stepping=report.time)), restart=restart)
 
 
 def _is_older(said: status.Checkpoint, known: status.Checkpoint | None) -> bool:

@@ -35,6 +35,9 @@ ATTEMPTS = st.builds(
     index=st.none() | st.integers(0),
     running=st.none() | TIMES,
     end=st.none() | TIMES,
+    placed=st.none() | TIMES,
+    stepping=st.none() | TIMES,
+    on_demand=st.booleans(),
     more=st.just(()) | st.just((("place", {"zone": "a"}), ("savedStep", 7))),
 )
 RATE = prices.Rate(prices.parse("0.000001"), prices.parse("3.67"))
@@ -49,8 +52,8 @@ LEDGERS = st.just(ledger.Ledger()) | st.builds(
 STATUSES = st.builds(
     status.Status,
     phase=st.sampled_from(status.Phase) | WORDS,
-    conditions=st.lists(CONDITIONS, max_size=3).map(tuple),
-    attempts=st.lists(ATTEMPTS, max_size=3).map(tuple),
+    conditions=st.lists(CONDITIONS, max_size=2).map(tuple),
+    attempts=st.lists(ATTEMPTS, max_size=2).map(tuple),
     attempt=st.integers(0),
     attempt_id=st.text(),
     step=st.none() | st.integers(0),
@@ -75,6 +78,7 @@ STATUSES = st.builds(
     storm=st.builds(status.Storm, reclaims=st.integers(0), step=st.none() | st.integers(0)),
     failed_nodes=st.lists(st.builds(status.FailedNode, time=TIMES), max_size=3).map(tuple),
     last_reclaim=st.none() | st.builds(status.Reclaim, time=TIMES),
+    restart=st.none() | st.floats(0, 1e6),
     fallback=st.none()
     | st.builds(status.Fallback, since=TIMES, until=st.none() | TIMES, times=st.integers(1)),
 )

@@ -66,8 +66,14 @@ def waiting(*, hours: float, left: float) -> virtual.Cluster:
 
 def waits_for_ever(start: float = START) -> deadline.Plan:
     """A plan by which it always pays to wait."""
-    never = tuple(induction.Curve((0.0, 0.0)) for _ in range(3))
-    return deadline.Plan(Terms(start / 600, 3.0), induction.Curves(never, never, never))
+    always = tuple(induction.Curve((0.0, 0.0)) for _ in range(3))
+    return deadline.Plan(Terms(start / 600, 3.0), induction.Curves(always, always, always))
+
+
+def buys_at_once() -> deadline.Plan:
+    """A plan by which no wait pays."""
+    never = tuple(induction.Curve((999.0, 999.0)) for _ in range(3))
+    return deadline.Plan(Terms(2.0, 3.0), induction.Curves(never, never, never))
 
 
 def place(cluster: virtual.Cluster) -> str:
@@ -119,15 +125,13 @@ def test_the_net_moves_all_workers_to_on_demand_at_its_moment_and_not_a_second_b
 def test_with_short_starts_the_net_leaves_a_tick_beside_one() -> None:
     cluster = waiting(hours=20, left=10)
     cluster.plan = waits_for_ever()
-    first, second = cluster.status.attempts
-    soon = first.start + dt.timedelta(seconds=60)
-    quick = dataclasses.replace(first, number=2, running=first.start, stepping=soon)
-    cluster.status = dataclasses.replace(cluster.status, attempts=(first, quick, second))
+    cluster.status = dataclasses.replace(cluster.status, restart=60.0)
     cluster.edit(dataclasses.replace(wishes(20), checkpoint=spec.Checkpoint(uri="s3://ck/tr", interval=60.0)))
     start = 60 + 60 + 12
     net = virtual.EPOCH + dt.timedelta(hours=10) - dt.timedelta(seconds=start + 600)
     pass_until(cluster, net - dt.timedelta(seconds=1))
     assert place(cluster) == "spot"
+    assert f"until {net:%Y-%m-%dT%H:%M:%SZ} at the latest" in feasible(cluster).message
     pass_until(cluster, net)
     assert place(cluster) == "on-demand"
 
@@ -151,21 +155,19 @@ def test_a_later_deadline_lets_a_waiting_job_wait_on() -> None:
     assert place(cluster) == "spot"
 
 
-def test_before_there_is_a_plan_who_is_behind_schedule_does_not_wait() -> None:
-    """Uniform Progress without a margin: a twentieth of the work is done, and 20 hours are there for it."""
-    cluster = virtual.Cluster(wishes(20)).running()
-    tell(cluster, step=work(0.5), total=work(10), saved=work(0.5) - 1)
-    lost(cluster)
-    pass_until(cluster, virtual.EPOCH + dt.timedelta(minutes=59))
+def test_an_operator_that_has_just_begun_buys_nothing_before_there_is_a_plan() -> None:
+    cluster = waiting(hours=20, left=10)
+    cluster.pass_time(2 * HOUR)
+    cluster.settle()
     assert place(cluster) == "spot"
-    pass_until(cluster, virtual.EPOCH + dt.timedelta(hours=1, seconds=1))
+    cluster.plan = buys_at_once()
+    cluster.settle()
     assert place(cluster) == "on-demand"
 
 
 def test_a_plan_that_says_buy_is_followed_once_spot_has_had_time_to_come() -> None:
     cluster = waiting(hours=20, left=10)
-    never = tuple(induction.Curve((999.0, 999.0)) for _ in range(3))
-    cluster.plan = deadline.Plan(Terms(2.0, 3.0), induction.Curves(never, never, never))
+    cluster.plan = buys_at_once()
     pass_until(cluster, virtual.EPOCH + dt.timedelta(seconds=outlook.ARRIVAL - 1))
     assert place(cluster) == "spot"
     pass_until(cluster, virtual.EPOCH + dt.timedelta(seconds=outlook.ARRIVAL))
@@ -179,6 +181,16 @@ def test_a_loss_with_too_little_slack_left_is_followed_by_on_demand_at_once() ->
     lost(cluster)
     assert (place(cluster), cluster.status.attempt) == ("on-demand", 2)
     assert cluster.status.attempts[-1].cause is status.Cause.RECLAIMED
+
+
+def test_what_a_life_told_last_counts_though_its_end_is_seen_in_the_same_pass() -> None:
+    cluster = virtual.Cluster(wishes(20)).running()
+    kept = status.Checkpoint(work(1) - 1, cluster.now, 12.0)
+    report = snap.Report(work(1), cluster.now, work(11), RATE, kept)
+    cluster.progress = snap.Progress(cluster.status.attempt_id, work(1), 0.0, report=report)
+    assert place(lost(cluster)) == "spot", "its work is known"
+    assert cluster.status.checkpoint == kept
+    assert [one.stepping for one in cluster.status.attempts] == [None, None]
 
 
 def test_while_the_work_is_unknown_spot_is_tried_once_and_not_waited_for() -> None:
@@ -215,6 +227,17 @@ def test_a_deadline_out_of_reach_is_said_as_soon_as_the_work_is_known_and_once()
     cluster.edit(wishes(11))
     cluster.settle()
     assert feasible(cluster).status is True
+
+
+def test_a_rate_that_wavers_makes_no_second_event() -> None:
+    """Late by a minute, then in time by a minute, and late again; then in time by ten."""
+    cluster = virtual.Cluster(wishes(10)).running()
+    seen = []
+    for spare in (-60, 60, -60, 600):
+        tell(cluster, step=0, total=1 + work(10) - round(spare * RATE), saved=None)
+        seen.append(feasible(cluster).status)
+    assert seen == [False, False, False, True]
+    assert [one.reason for one in cluster.events].count(conditions.TOO_LATE) == 1
 
 
 def test_a_deadline_that_cannot_be_met_is_missed_by_as_little_as_possible() -> None:

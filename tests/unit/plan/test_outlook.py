@@ -5,7 +5,7 @@ import datetime as dt
 
 import pytest
 
-from spottrain.api import spec, status
+from spottrain.api import prices, spec, status
 from spottrain.plan import outlook
 from spottrain.policy import spells
 from spottrain.policy.deadline import Place
@@ -54,31 +54,29 @@ def seen(cluster: virtual.Cluster) -> outlook.Outlook:
     return found
 
 
-RESTARTS = {
-    "none was measured": ((life(1, at=0),), 600.0),
-    "the first one restores nothing": ((life(1, at=0, ran=1, step=2),), 600.0),
-    "the first one took longer": ((life(1, at=0, ran=5, step=25),), 1500.0),
-    "the longest of those from a checkpoint": (
-        (
-            life(1, at=0, ran=5, step=25),
-            life(2, at=100, ran=101, step=103),
-            life(3, at=200, ran=202, step=204),
-        ),
-        240.0,
-    ),
-    "a long wait for spot is no start": ((life(1, at=0), life(2, at=100, ran=160, step=162)), 720.0),
-    "one for on-demand machines is": (
-        (life(1, at=0), life(2, at=100, ran=110, step=112, on_demand=True)),
-        720.0,
-    ),
+STARTS = {
+    "the first one restores nothing": (None, life(1, at=0, ran=1), 2, 600.0),
+    "the first one took longer": (None, life(1, at=0, ran=5), 25, 1500.0),
+    "one from a checkpoint": (None, life(2, at=0, ran=2), 4, 240.0),
+    "a longer one before": (1500.0, life(2, at=0, ran=2), 4, 1200.0),
+    "a shorter one before": (100.0, life(2, at=0, ran=2), 4, 240.0),
+    "a long wait for spot is no start": (None, life(2, at=0, ran=60), 62, 720.0),
+    "one for on-demand machines is": (None, life(2, at=0, ran=60, on_demand=True), 62, 3720.0),
 }
 
 
-@pytest.mark.parametrize(("lives", "seconds"), RESTARTS.values(), ids=RESTARTS)
-def test_a_start_is_the_longest_measured_and_what_a_loss_has_done_again(
-    lives: tuple[status.Attempt, ...], seconds: float
+@pytest.mark.parametrize(("known", "one", "step", "seconds"), STARTS.values(), ids=STARTS)
+def test_a_start_is_the_longest_measured_and_outliers_fade(
+    known: float | None, one: status.Attempt, step: int, seconds: float
 ) -> None:
-    assert seen(cluster_of(*lives)).start == seconds + 600.0 + 30.0
+    assert outlook.measured(known, one, virtual.EPOCH + step * MINUTE) == seconds
+
+
+def test_a_loss_may_take_a_start_and_what_was_done_since_the_last_save() -> None:
+    cluster = cluster_of(life(1, at=0, ran=1, step=2), life(2, at=100))
+    assert seen(cluster).start == outlook.START + 600.0 + 30.0
+    cluster.status = dataclasses.replace(cluster.status, restart=90.0)
+    assert seen(cluster).start == 90.0 + 600.0 + 30.0
 
 
 def test_spot_that_has_come_is_kept_while_its_start_takes_no_longer_than_it_may() -> None:
@@ -92,7 +90,7 @@ def test_spot_that_has_come_is_kept_while_its_start_takes_no_longer_than_it_may(
 
 def test_the_work_left_is_what_the_newest_checkpoint_leaves() -> None:
     found = seen(cluster_of(life(1, at=0, ran=1, step=2), life(2, at=100)))
-    assert (found.work, found.done, found.place) == (36000.0, 0.5, Place.IDLE)
+    assert (found.work, found.place) == (36000.0, Place.IDLE)
     assert found.left == 30 * 3600
     assert found.slack == found.left - 36000.0 - found.start
     assert found.net == DUE - dt.timedelta(seconds=36000.0 + 2 * found.start)
@@ -126,6 +124,20 @@ def test_spells_of_spot_are_read_off_the_lives() -> None:
     question = outlook.question(cluster.snapshot())
     assert question is not None
     assert question.chances == spells.learn(there, away)
+
+
+@pytest.mark.parametrize(
+    ("offer", "ratio"),
+    [
+        (None, outlook.RATIO),
+        (prices.Prices(prices.Amount("1.10"), prices.Amount("3.30")), 3.0),
+        (prices.Prices(prices.Amount("1.10"), prices.Amount("0.90")), 1.0),
+    ],
+)
+def test_what_on_demand_costs_is_read_off_the_prices(offer: prices.Prices | None, ratio: float) -> None:
+    question = outlook.question(cluster_of(life(1, at=0, ran=1), prices=offer).snapshot())
+    assert question is not None
+    assert question.terms.ratio == pytest.approx(ratio)
 
 
 def test_a_job_that_is_over_or_cannot_make_it_asks_for_no_plan() -> None:

@@ -161,12 +161,18 @@ class GangLife(stateful.RuleBasedStateMachine):
         self.wishes = dataclasses.replace(self.wishes, suspend=suspend)
         self.cluster.edit(self.wishes)
 
+    @stateful.rule(hours=st.none() | st.sampled_from([0.1, 1.0, 48.0]))
+    def the_user_sets_or_moves_a_deadline(self, hours: float | None) -> None:
+        due = None if hours is None else self.cluster.now + dt.timedelta(hours=hours)
+        self.wishes = dataclasses.replace(self.wishes, complete_by=due)
+        self.cluster.edit(self.wishes)
+
     @stateful.rule()
     def a_newer_version_was_there(self) -> None:
         """It left words that this one doesn't know, and was taken back."""
         cluster = self.cluster
         if not cluster.status.over and cluster.status.attempts:
-            first = dataclasses.replace(cluster.status.attempts[0], cause="Moved")
+            first = dataclasses.replace(cluster.status.attempts[0], cause="Migrated")
             attempts = (first, *cluster.status.attempts[1:])
             cluster.status = dataclasses.replace(cluster.status, phase="Moving", attempts=attempts)
 
