@@ -37,11 +37,11 @@ SPOT_WORKERS = Recorded(
 RECLAIM_RATE = Recorded(
     "fleet:spottrain_reclaims_per_spot_worker:rate1h",
     "Reclaims per hour and spot worker, over the last hour",
-    f"{RECLAIMS.name} / avg_over_time({SPOT_WORKERS.name}[1h])",
+    f"{RECLAIMS.name} / (avg_over_time({SPOT_WORKERS.name}[1h]) > 0)",
 )
 USUAL_RATE = Recorded(
     "fleet:spottrain_reclaims_per_spot_worker:rate7d",
     "The same over the week before that hour",
-    f"avg_over_time({RECLAIMS.name}[7d] offset 1h) / avg_over_time({SPOT_WORKERS.name}[7d] offset 1h)",
+    f"avg_over_time({RECLAIMS.name}[7d] offset 1h) / (avg_over_time({SPOT_WORKERS.name}[7d] offset 1h) > 0)",
 )
 RECORDED = (RECLAIMS, SPOT_WORKERS, RECLAIM_RATE, USUAL_RATE)

@@ -87,7 +87,7 @@ def _content(server: prom.Server, panel: Json, span: Span) -> str:
         for labels, points in server.history(span.filled(target["expr"]), span.begin, span.end)
     ]
     place = panel["gridPos"]
-    size = (place["w"] * CELL_WIDTH - 3 * GAP, place["h"] * CELL_HEIGHT - 68)
+    size = (place["w"] * CELL_WIDTH - 3 * GAP, place["h"] * CELL_HEIGHT - 78)
     return _chart(lines, span, unit, size)
 
 
@@ -138,7 +138,7 @@ def _chart(
         for share in (0.0, 0.5, 1.0)
         for y in [round(height - (height - 8) * share)]
     )
-    legend = "".join(
+    legend = " ".join(
         f'<span><b style="color:{COLOURS[index % len(COLOURS)]}">&#9644;</b> {html.escape(name)}</span>'
         for index, (name, _) in enumerate(lines)
     )
