@@ -83,6 +83,7 @@ POOL_RESTS: Final = "PoolRests"
 FORCE_DELETED: Final = "ForceDeleted"
 SPEC_CHANGED: Final = "SpecChanged"
 RECLAIM_HINT: Final = "ReclaimHint"
+TRAINS_ON: Final = "TrainsOn"
 
 PASSING: Final = {WAITING_FOR_WORKERS, WAITING_FOR_PREDECESSORS}
 """Reasons that come and go by themselves while a gang is replaced; no decision is made on them."""

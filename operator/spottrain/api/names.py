@@ -38,6 +38,8 @@ ANNOTATION_HINT = f"{GROUP}/reclaim-hint"
 """On a Node: JSON with `cause`, `event` and `since` (RFC 3339); it may be taken soon."""
 ANNOTATION_SAVE = f"{GROUP}/save"
 """On a worker: when such a hint came (RFC 3339); the library saves once for each."""
+ANNOTATION_TRAIN_UNTIL = f"{GROUP}/train-until"
+"""On a worker whose gang trains on after a notice: when it will be told to stop (RFC 3339)."""
 ANNOTATION_TEMPLATE_HASH = f"{GROUP}/template-hash"
 """On our Job: digest of what in it can't be changed later, so that an edit of the template is seen."""
 
