@@ -53,10 +53,10 @@ def everything() -> tuple[Declared, ...]:
 
 def _of_client(process: str, metrics: registry.Metrics | agent.Metrics) -> list[Declared]:
     found = []
-    for one in vars(metrics).values():
+    # Nothing public tells what is registered, or the labels of a metric that has no series yet.
+    for one in metrics.registry._collector_to_names:  # noqa: SLF001
         if isinstance(one, kinds.MetricWrapperBase):
             (family,) = one.describe()
-            # Nothing public tells the labels of a metric that has no series yet.
             labels = tuple(one._labelnames)  # noqa: SLF001
             found.append(Declared(process, family.name, family.type, family.documentation, labels))
     return found

@@ -16,10 +16,11 @@ class Recorded:
 def counted(series: str, window: str, by: str = "") -> str:
     """How many events the window had.
 
-    `increase()` misses the event with which a series comes into being, and a reclaim's series does with the
-    first of its kind: what was not there before the window counts from 0, as the process did.
+    `increase()` misses what a series comes into being with, and a reclaim's series does with the first of
+    its kind: what was not there before the window counts from 0, as its process did, even if that has ended.
     """
-    return f"sum by ({by}) (({series} unless {series} offset {window}) or increase({series}[{window}]))"
+    new = f"last_over_time({series}[{window}]) unless {series} offset {window}"
+    return f"sum by ({by}) (({new}) or increase({series}[{window}]))"
 
 
 REAL_RECLAIMS = 'spottrain_reclaims_total{capacity="spot", cause!="Drill"}'
@@ -37,11 +38,11 @@ SPOT_WORKERS = Recorded(
 RECLAIM_RATE = Recorded(
     "fleet:spottrain_reclaims_per_spot_worker:rate1h",
     "Reclaims per hour and spot worker, over the last hour",
-    f"{RECLAIMS.name} / avg_over_time({SPOT_WORKERS.name}[1h])",
+    f"{RECLAIMS.name} / (avg_over_time({SPOT_WORKERS.name}[1h]) > 0)",
 )
 USUAL_RATE = Recorded(
     "fleet:spottrain_reclaims_per_spot_worker:rate7d",
     "The same over the week before that hour",
-    f"avg_over_time({RECLAIMS.name}[7d] offset 1h) / avg_over_time({SPOT_WORKERS.name}[7d] offset 1h)",
+    f"avg_over_time({RECLAIMS.name}[7d] offset 1h) / (avg_over_time({SPOT_WORKERS.name}[7d] offset 1h) > 0)",
 )
 RECORDED = (RECLAIMS, SPOT_WORKERS, RECLAIM_RATE, USUAL_RATE)

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import subprocess
 import urllib.error
 import urllib.parse
@@ -78,7 +79,8 @@ class Server:
 
 def _points(values: Iterable[tuple[float, str]]) -> list[Point]:
     """Those that are a number."""
-    return [(moment, float(value)) for moment, value in values if value != "NaN"]
+    numbers = ((moment, float(value)) for moment, value in values)
+    return [(moment, value) for moment, value in numbers if math.isfinite(value)]
 
 
 @contextlib.contextmanager
