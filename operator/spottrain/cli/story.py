@@ -195,8 +195,8 @@ def _events(events: Sequence[Object], now: dt.datetime) -> Iterator[Line]:
 
 
 def in_order(events: Sequence[Object]) -> list[Object]:
-    """Oldest first."""
-    return sorted(events, key=lambda event: (moment(event), event["metadata"].get("creationTimestamp", "")))
+    """Oldest first; those of one second as the cluster got them: resource versions are numbers (KEP-5504)."""
+    return sorted(events, key=lambda event: (moment(event), int(event["metadata"]["resourceVersion"])))
 
 
 def moment(event: Object) -> dt.datetime:

@@ -131,10 +131,34 @@ def test_spans_have_two_units():
 
 
 def test_events_are_in_the_order_in_which_they_came():
-    def event(second: int, **more: str) -> real.Object:
+    def event(second: int, version: str) -> real.Object:
         when = dt.datetime(2026, 11, 29, 21, 0, second, tzinfo=dt.UTC).isoformat()
-        return {"metadata": {}, "lastTimestamp": when, "reason": f"R{second}", **more}
+        return {"metadata": {"resourceVersion": version}, "lastTimestamp": when}
 
-    found = story.in_order([event(5), event(1), event(3)])
+    found = story.in_order([event(5, "100"), event(1, "30"), event(5, "99")])
 
-    assert [one["reason"] for one in found] == ["R1", "R3", "R5"]
+    assert [one["metadata"]["resourceVersion"] for one in found] == ["30", "99", "100"]
+
+
+def test_a_job_that_runs_is_told_with_its_machines_and_events():
+    job, pods, events, nodes = real.plane()
+
+    text = [line.text for line in story.lines(history.tell(job, pods), nodes, events, real.PLANE_NOW)]
+
+    start = text.index("Attempts")
+    assert text[start + 1 : start + 9] == [
+        "  1  2026-11-30T12:12:48Z  all ran after 2s, for 1s",
+        "     ended: Reclaimed (Evicted) on i-plugin-2: tr-1-1: EvictionByEvictionAPI",
+        "     worker 1: tr-1-1 on i-plugin-2 (spot, zone-a): exited 143, EvictionByEvictionAPI",
+        "  2  2026-11-30T12:12:51Z  all ran after 1s, for 0s",
+        "     ended: Failed (Error) on i-plugin-2: tr-2-2 exited 1 (Error)",
+        "     worker 2: tr-2-2 on i-plugin-2 (spot, zone-a): exited 1",
+        "  3  2026-11-30T12:12:52Z  all ran after 2s, for 19s",
+        "     goes on",
+    ]
+    assert text[text.index("Events") + 1 :] == [
+        "     25s ago  AttemptStarted: attempt 1 starts (Initial)",
+        "     22s ago  Reclaimed: worker 1: tr-1-1: EvictionByEvictionAPI; attempt 2 starts",
+        "     21s ago  AttemptStarted: attempt 3 starts (Undetermined: tr-2-2 exited 1 (Error))",
+        "     20s ago  WorkerFailed: failure 1 of 3 allowed: tr-2-2 exited 1 (Error)",
+    ]
