@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+from pathlib import Path
 
 from spottrain.cli import history, listing, paint, story, words
 from tests.unit.cli import real
@@ -64,7 +65,7 @@ def test_the_story_tells_each_attempt_with_its_cause_steps_and_nodes():
         "     worker 0: digits-0-2 on od-1 (on-demand, zone-a): exited 1",
         "     worker 1: digits-1-2 on spot-1: exited 1",
     ]
-    assert "     its pods are gone: only those of the last two attempts stay" in text
+    assert "     its pods are gone: stopped ones are removed, others stay for two attempts" in text
 
 
 def test_a_failed_workers_log_is_shown_below_its_cause():
@@ -105,6 +106,14 @@ def test_a_story_for_programs_is_json():
 
     assert [one["lostSteps"] for one in value["attempts"]] == [None, 22, None]
     assert value["attempts"][0]["start"] == "2026-11-29T20:59:11Z"
+
+
+def test_the_output_in_the_docs_is_this_ones():
+    docs = (Path(__file__).parents[3] / "docs/plugin.md").read_text()
+
+    text = "\n".join(line.text for line in story.lines(real.told(), {}, [], real.NOW))
+
+    assert f"describe digits -n spottrain-demo\n{text}\n```" in docs
 
 
 def test_colours_are_for_terminals_and_for_those_who_want_them():
