@@ -140,7 +140,7 @@ def _attempt(life: Life, now: dt.datetime) -> list[Content]:
 
 def _again(life: Life) -> str:
     if life.outcome in {"", "Complete"}:
-        return "none"
+        return ""
     return "unknown" if life.lost is None else str(life.lost)
 
 

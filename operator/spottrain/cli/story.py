@@ -233,7 +233,7 @@ def plain(one: History, nodes: Mapping[str, Object], events: Sequence[Object], n
                 "time": moment(event),
                 "type": event.get("type"),
                 "reason": event["reason"],
-                "message": said(event),
+                "message": event.get("message", ""),
             }
             for event in in_order(events)
         ],
