@@ -20,22 +20,25 @@ _COMMANDS = {
 REPORT = "report.html"
 
 
-def collect(programs: Programs, out: Path, job: str = "") -> list[str]:
-    """Write the cluster's own words, and the report on `job`; a sentence for each that could not be had."""
+def collect(programs: Programs, out: Path) -> list[str]:
+    """Write the cluster's own words; a sentence for each thing that could not be had."""
     problems = []
     for name, words in _COMMANDS.items():
         try:
             (out / name).write_text(programs.kubectl(*words, timeout=30))
         except DemoError as error:
             problems.append(f"{name} is missing: {error}")
-    if not job:
-        return problems
+    return problems
+
+
+def report(programs: Programs, out: Path, job: str) -> list[str]:
+    """Write the job's page as `kubectl spottrain report` does; a sentence if it could not be had."""
     command = (sys.executable, "-m", "spottrain.cli", "report", job, f"--namespace={NAMESPACE}")
     try:
         programs.run(*command, f"--output={out / REPORT}", timeout=60)
     except DemoError as error:
-        problems.append(f"{REPORT} is missing: {error}")
-    return problems
+        return [f"{REPORT} is missing: {error}"]
+    return []
 
 
 def write_json(path: Path, value: object) -> None:

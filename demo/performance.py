@@ -90,7 +90,8 @@ def _cleaned_up(stage: Stage) -> Iterator[None]:
     try:
         yield
     finally:
-        for problem in evidence.collect(stage.site.programs, stage.out, play.BROKEN):
+        programs, out = stage.site.programs, stage.out
+        for problem in (*evidence.collect(programs, out), *evidence.report(programs, out, play.BROKEN)):
             stage.screen.say(problem)
         stage.screen.say("clean up: nodes come back, the demo's namespace goes")
         stage.target.heal()

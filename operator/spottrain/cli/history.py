@@ -14,11 +14,14 @@ Object = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Word:
-    """The last word of a worker's program (train/termination.py); `first`: the step that it began with."""
+    """The last word of a worker's program (train/termination.py); `first`: the step that it began with.
+
+    None: it did not come so far.
+    """
 
     state: str
     step: int | None
-    first: int
+    first: int | None
     saved: int | None
 
 
@@ -194,7 +197,7 @@ def _life(
         ending=ending,
         node=after.node if after else "",
         workers=workers,
-        first=min((word.first for word in words), default=None),
+        first=min((word.first for word in words if word.first is not None), default=None),
         step=step,
         saved=max((word.saved for word in words if word.saved is not None), default=None),
         onward=follower.first if follower else None,
@@ -205,7 +208,7 @@ def _ending(after: statuses.Attempt | None, known: statuses.Status) -> tuple[str
     """One word, and a sentence; both empty while it lasts."""
     if after is not None:
         return str(after.cause), _why(after)
-    if not known.over:
+    if not known.over and known.phase is not statuses.Phase.SUSPENDED:
         return "", ""
     said = next((one.message for one in known.conditions if one.type == known.phase and one.status), "")
     return str(known.phase), f"{known.phase}: {said}" if said else str(known.phase)
@@ -271,9 +274,10 @@ def _word(message: str) -> Word | None:
         return None
     if not isinstance(said, dict) or said.get("spottrain") != 1:
         return None
-    resumed = _number(said.get("resumedFrom"))
-    first = 0 if resumed is None else resumed + 1
-    return Word(str(said.get("state", "")), _number(said.get("step")), first, _number(said.get("savedStep")))
+    step, resumed = _number(said.get("step")), _number(said.get("resumedFrom"))
+    # With a step done and nothing to go on from, it began at the beginning; with neither it has not begun.
+    first = resumed + 1 if resumed is not None else None if step is None else 0
+    return Word(str(said.get("state", "")), step, first, _number(said.get("savedStep")))
 
 
 def _number(value: Any) -> int | None:

@@ -68,9 +68,15 @@ def gather(cluster: Cluster, name: str, scope: tuple[str, ...]) -> Gathered:
 
     pods = items(*pods_of(job))
     events = items(*events_of(job))
-    wanted = sorted({pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName")})
+    wanted = _nodes_of(job, pods)
     nodes = items("nodes", *wanted) if wanted else []
     return Gathered(job, pods, events, {_name(node): node for node in nodes}, tuple(missing))
+
+
+def _nodes_of(job: Object, pods: list[Object]) -> list[str]:
+    """Those of its pods, and those that it lost: they may be back."""
+    lost = {one.get("node") for one in (job.get("status") or {}).get("attempts", ())}
+    return sorted(filter(None, lost | {pod["spec"].get("nodeName") for pod in pods}))
 
 
 def pods_of(job: Object) -> tuple[str, ...]:

@@ -4,9 +4,10 @@ import argparse
 import json
 import re
 import subprocess
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TextIO
 
 from spottrain import errors
 
@@ -28,6 +29,7 @@ FLAGS = (
 )
 """Those of kubectl that say which cluster, and who asks; passed on as they are."""
 
+_SHOWN = {"kubeconfig": "the file to use", "context": "of the kubeconfig (the current one)"}
 _MEANINGS = {
     r"containerLogs": "the node does not answer, so its logs can't be had: is it gone?",
     r"doesn't have a resource type \"spottrainingjobs|could not find the requested resource": (
@@ -51,9 +53,10 @@ _MEANINGS = {
 
 def add_arguments(one: argparse.ArgumentParser) -> None:
     """The flags of kubectl itself, for `chosen`."""
-    group = one.add_argument_group("kubectl's own flags")
+    others = ", ".join(f"--{flag}" for flag in FLAGS if flag not in _SHOWN)
+    group = one.add_argument_group("kubectl's own", f"also {others}")
     for flag in FLAGS:
-        group.add_argument(f"--{flag}", metavar=flag.upper(), help=argparse.SUPPRESS if "-" in flag else flag)
+        group.add_argument(f"--{flag}", help=_SHOWN.get(flag, argparse.SUPPRESS))
 
 
 def chosen(given: argparse.Namespace) -> "Kubectl":
@@ -92,26 +95,27 @@ class Kubectl:
 
     def stream(self, *arguments: str) -> Iterator[str]:
         """Its lines as they come. Raises ClusterError when it ends badly."""
+        with tempfile.TemporaryFile("w+", errors="replace") as complaints:
+            with self._started(arguments, complaints) as process:
+                try:
+                    # `yield from` would close the pipe when no more is wanted, and nobody could wait then.
+                    for line in process.stdout or ():  # noqa: UP028
+                        yield line
+                    process.wait()
+                finally:
+                    process.kill()  # one that has ended doesn't mind
+            complaints.seek(0)
+            if process.returncode:
+                raise errors.ClusterError(sentence(arguments[0], complaints.read()))
+
+    def _started(self, arguments: Sequence[str], complaints: TextIO) -> "subprocess.Popen[str]":
         command = ["kubectl", *self.flags, *arguments]
         try:
-            process = subprocess.Popen(  # noqa: S603 - no shell
-                command,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                errors="replace",
-                bufsize=1,
+            return subprocess.Popen(  # noqa: S603 - no shell
+                command, stdout=subprocess.PIPE, stderr=complaints, text=True, errors="replace"
             )
         except FileNotFoundError as error:
             raise _no_kubectl() from error
-        with process:
-            try:
-                yield from process.stdout or ()
-                said = process.stderr.read() if process.stderr else ""
-            finally:
-                process.terminate()
-        if process.returncode > 0:
-            raise errors.ClusterError(sentence(arguments[0], said))
 
 
 def sentence(verb: str, said: str) -> str:

@@ -7,7 +7,7 @@ from spottrain.cli import words
 from spottrain.cli.history import History, Life
 from spottrain.cli.markup import Content, Markup, joined, tag
 
-WIDTH, LEFT, RIGHT, TOP, ROW, BAR = 960.0, 44.0, 250.0, 30.0, 30.0, 18.0
+WIDTH, LEFT, RIGHT, TOP, ROW, BAR = 960.0, 44.0, 110.0, 30.0, 30.0, 18.0
 TICKS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 43200, 86400, 172800)
 """Seconds between lines of the scale; the largest is doubled until it does."""
 
@@ -72,7 +72,13 @@ def _row(life: Life, place: int, start: dt.datetime, scale: float, now: dt.datet
         _bar(x, middle, y, "wait"),
         _bar(middle, end, y, "ran"),
         _bar(end - lost, end, y, "lost") if lost else "",
-        tag("text", _label(life), x=f"{end + 8:.1f}", y=f"{y + 14:g}", class_=f"label {life.outcome}"),
+        tag(
+            "text",
+            life.outcome or "goes on",
+            x=f"{end + 8:.1f}",
+            y=f"{y + 14:g}",
+            class_=f"label {life.outcome}",
+        ),
     )
 
 
@@ -87,8 +93,3 @@ def _share_lost(life: Life) -> float:
     if not life.lost or life.first is None or life.step is None:
         return 0.0
     return min(1.0, life.lost / max(1, life.step + 1 - life.first))
-
-
-def _label(life: Life) -> str:
-    where = f" ({life.node})" if life.node else ""
-    return f"{life.outcome}{where}" if life.outcome else "goes on"

@@ -140,7 +140,7 @@ def _attempt(life: Life, now: dt.datetime) -> list[Content]:
 
 def _again(life: Life) -> str:
     if life.outcome in {"", "Complete"}:
-        return "none"
+        return ""
     return "unknown" if life.lost is None else str(life.lost)
 
 
@@ -155,7 +155,7 @@ def _lost(one: History) -> list[Markup]:
         f"Attempts after the first waited {words.span(waits)} for their workers.",
     ]
     if len(known) < len(broken):
-        sentences.append("Of the others nobody who is still there says what they lost.")
+        sentences.append("What the others cost is not known: their pods are gone.")
     return [_section("Lost work", tag("p", " ".join(sentences)))]
 
 

@@ -91,7 +91,7 @@ def _checkpoint(one: History, now: dt.datetime) -> str:
     if made is None:
         return ""
     age = listing.checkpoint_age(one, now)
-    took = f", saved in {made.save_seconds:.1f} s" if made.save_seconds is not None else ""
+    took = f", saved in {made.save_seconds:.2f} s" if made.save_seconds is not None else ""
     return f"step {made.step}" + (f", {age} ago" if age else "") + took
 
 
@@ -134,7 +134,7 @@ def _attempt(life: Life, nodes: Mapping[str, Object], now: dt.datetime) -> Itera
     if told := told_of(life):
         yield Line(f"     {told}")
     if not life.workers:
-        yield Line("     its pods are gone: only those of the last two attempts stay", "dim")
+        yield Line("     its pods are gone: stopped ones are removed, others stay for two attempts", "dim")
     for worker in life.workers[:WORKERS_SHOWN]:
         yield Line(f"     {_worker(worker, nodes)}")
     if len(life.workers) > WORKERS_SHOWN:
@@ -153,16 +153,16 @@ def told_of(life: Life) -> str:
 
 
 def _worker(worker: Worker, nodes: Mapping[str, Object]) -> str:
-    return f"worker {worker.index}: {worker.pod} on {where(worker.node, nodes)}: {worker.state}"
+    return f"worker {worker.index}: {worker.pod} {where(worker.node, nodes)}: {worker.state}"
 
 
 def where(node: str, nodes: Mapping[str, Object]) -> str:
-    """A node with what is known of it."""
+    """On which node, with what is known of it."""
     if not node:
-        return "no node yet"
+        return "without a node"
     known = history.machine(node, nodes)
     said = [text for text in (known.capacity, known.zone, known.type) if text]
-    return f"{node} ({', '.join(said)})" if said else node
+    return f"on {node} ({', '.join(said)})" if said else f"on {node}"
 
 
 def _workers(one: History, nodes: Mapping[str, Object]) -> Iterator[Line]:
@@ -174,7 +174,7 @@ def _workers(one: History, nodes: Mapping[str, Object]) -> Iterator[Line]:
     ranked = sorted(one.pods, key=lambda worker: (not worker.state.startswith("exited"), worker.index))
     for worker in ranked[: 2 * WORKERS_SHOWN]:
         text = f"  index {worker.index}, attempt {worker.attempt}: {worker.pod}"
-        yield Line(f"{text} on {where(worker.node, nodes)}: {worker.state}")
+        yield Line(f"{text} {where(worker.node, nodes)}: {worker.state}")
     if len(ranked) > 2 * WORKERS_SHOWN:
         yield Line(f"  and {len(ranked) - 2 * WORKERS_SHOWN} more pods")
 
@@ -195,8 +195,8 @@ def _events(events: Sequence[Object], now: dt.datetime) -> Iterator[Line]:
 
 
 def in_order(events: Sequence[Object]) -> list[Object]:
-    """Oldest first."""
-    return sorted(events, key=lambda event: (moment(event), event["metadata"].get("creationTimestamp", "")))
+    """Oldest first; those of one second as the cluster got them: resource versions are numbers (KEP-5504)."""
+    return sorted(events, key=lambda event: (moment(event), int(event["metadata"]["resourceVersion"])))
 
 
 def moment(event: Object) -> dt.datetime:
@@ -233,7 +233,7 @@ def plain(one: History, nodes: Mapping[str, Object], events: Sequence[Object], n
                 "time": moment(event),
                 "type": event.get("type"),
                 "reason": event["reason"],
-                "message": said(event),
+                "message": event.get("message", ""),
             }
             for event in in_order(events)
         ],

@@ -34,3 +34,14 @@ def job(**status: Any) -> Object:
 def told(**status: Any) -> history.History:
     """The history of such a job, with all pods that were left."""
     return history.tell(job(**status), digits()[1])
+
+
+def plane() -> tuple[Object, list[Object], list[Object], dict[str, Object]]:
+    """A gang of four that lost a worker and failed once, and runs: job, pods, Events, nodes by name."""
+    found = json.loads((FOLDER / "plane.json").read_text())
+    nodes = {node["metadata"]["name"]: node for node in found["nodes"]}
+    return found["job"], found["pods"], found["events"], nodes
+
+
+PLANE_NOW = dt.datetime(2026, 11, 30, 12, 13, 13, tzinfo=dt.UTC)
+"""Twenty seconds after the newest Event of `plane`."""

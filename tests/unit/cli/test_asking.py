@@ -45,7 +45,7 @@ def test_a_job_is_gathered_with_its_pods_nodes_and_events():
     found = jobs.gather(cluster, "digits", ("--namespace=ml",))
 
     assert [len(found.pods), list(found.nodes), found.missing] == [5, ["od-1"], ()]
-    assert cluster.asked[-1] == ("nodes", "od-1", "spot-1")
+    assert cluster.asked[-1] == ("nodes", "od-1", "spot-1", "spot-2", "spot-3")
     uid = found.job["metadata"]["uid"]
     assert cluster.asked[2] == (
         "events",

@@ -73,6 +73,33 @@ def test_any_last_word_of_a_program_is_taken(message: str):
     assert [life.step for life in history.tell(job, pods).lives] == [None, None, 299]
 
 
+def test_a_worker_that_was_stopped_before_it_restored_says_nothing_of_steps():
+    job, pods = real.digits()
+    pods = copy.deepcopy(pods)
+    for pod in pods:
+        if pod["metadata"]["labels"]["spottrain.dev/attempt"] == "3":
+            word = '{"spottrain": 1, "state": "preempted", "step": null, "resumedFrom": null}'
+            pod["status"]["containerStatuses"][0]["state"]["terminated"]["message"] = word
+
+    lives = history.tell(job, pods).lives
+
+    assert (lives[1].step, lives[1].onward, lives[1].lost) == (126, None, None)
+
+
+def test_a_suspended_job_does_not_go_on():
+    said = {
+        "type": "Suspended",
+        "status": "True",
+        "reason": "SuspendedBySpec",
+        "message": "spec.suspend is set",
+        "lastTransitionTime": "2026-11-29T21:05:00Z",
+    }
+
+    lives = real.told(phase="Suspended", completionTime=None, conditions=[said]).lives
+
+    assert lives[-1].ending == "Suspended: spec.suspend is set"
+
+
 def test_attempts_that_are_no_longer_known_make_it_less_than_whole():
     attempts = real.digits()[0]["status"]["attempts"]
 

@@ -12,7 +12,7 @@ from spottrain.cli.markup import Markup, joined, tag
 from tests.unit.cli import real
 
 EVENT = {
-    "metadata": {"creationTimestamp": "2026-11-29T20:59:33Z"},
+    "metadata": {"resourceVersion": "7"},
     "lastTimestamp": "2026-11-29T20:59:33Z",
     "reason": "Reclaimed",
     "message": "worker 1: digits-1-1: EvictionByEvictionAPI",
@@ -158,3 +158,14 @@ def test_a_week_has_few_lines_on_its_scale():
 
     assert real.NOW - long.lives[0].start > dt.timedelta(days=7)
     assert 3 <= len([one for one in picture.iter("line") if one.get("class") == "tick"]) <= 7
+
+
+def test_nodes_are_told_by_what_they_are_bought_as():
+    job, pods, events, nodes = real.plane()
+
+    page = tree(history.tell(job, pods), nodes=nodes, events=events)
+
+    rows = [[words(cell) for cell in row] for row in section(page, "nodes").iter("tr")]
+    assert rows[1][:3] == ["i-plugin-1", "spot", "zone-a"]
+    assert rows[3] == ["i-plugin-od", "on-demand", "zone-a", "", "tr-0-3 running"]
+    assert "ended attempt 2 (Failed)" in rows[2][4]

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+from pathlib import Path
 
 from spottrain.cli import history, listing, paint, story, words
 from tests.unit.cli import real
@@ -64,7 +65,7 @@ def test_the_story_tells_each_attempt_with_its_cause_steps_and_nodes():
         "     worker 0: digits-0-2 on od-1 (on-demand, zone-a): exited 1",
         "     worker 1: digits-1-2 on spot-1: exited 1",
     ]
-    assert "     its pods are gone: only those of the last two attempts stay" in text
+    assert "     its pods are gone: stopped ones are removed, others stay for two attempts" in text
 
 
 def test_a_failed_workers_log_is_shown_below_its_cause():
@@ -107,6 +108,14 @@ def test_a_story_for_programs_is_json():
     assert value["attempts"][0]["start"] == "2026-11-29T20:59:11Z"
 
 
+def test_the_output_in_the_docs_is_this_ones():
+    docs = (Path(__file__).parents[3] / "docs/plugin.md").read_text()
+
+    text = "\n".join(line.text for line in story.lines(real.told(), {}, [], real.NOW))
+
+    assert f"describe digits -n spottrain-demo\n{text}\n```" in docs
+
+
 def test_colours_are_for_terminals_and_for_those_who_want_them():
     class Stream:
         def __init__(self, *, terminal: bool) -> None:
@@ -131,10 +140,34 @@ def test_spans_have_two_units():
 
 
 def test_events_are_in_the_order_in_which_they_came():
-    def event(second: int, **more: str) -> real.Object:
+    def event(second: int, version: str) -> real.Object:
         when = dt.datetime(2026, 11, 29, 21, 0, second, tzinfo=dt.UTC).isoformat()
-        return {"metadata": {}, "lastTimestamp": when, "reason": f"R{second}", **more}
+        return {"metadata": {"resourceVersion": version}, "lastTimestamp": when}
 
-    found = story.in_order([event(5), event(1), event(3)])
+    found = story.in_order([event(5, "100"), event(1, "30"), event(5, "99")])
 
-    assert [one["reason"] for one in found] == ["R1", "R3", "R5"]
+    assert [one["metadata"]["resourceVersion"] for one in found] == ["30", "99", "100"]
+
+
+def test_a_job_that_runs_is_told_with_its_machines_and_events():
+    job, pods, events, nodes = real.plane()
+
+    text = [line.text for line in story.lines(history.tell(job, pods), nodes, events, real.PLANE_NOW)]
+
+    start = text.index("Attempts")
+    assert text[start + 1 : start + 9] == [
+        "  1  2026-11-30T12:12:48Z  all ran after 2s, for 1s",
+        "     ended: Reclaimed (Evicted) on i-plugin-2: tr-1-1: EvictionByEvictionAPI",
+        "     worker 1: tr-1-1 on i-plugin-2 (spot, zone-a): exited 143, EvictionByEvictionAPI",
+        "  2  2026-11-30T12:12:51Z  all ran after 1s, for 0s",
+        "     ended: Failed (Error) on i-plugin-2: tr-2-2 exited 1 (Error)",
+        "     worker 2: tr-2-2 on i-plugin-2 (spot, zone-a): exited 1",
+        "  3  2026-11-30T12:12:52Z  all ran after 2s, for 19s",
+        "     goes on",
+    ]
+    assert text[text.index("Events") + 1 :] == [
+        "     25s ago  AttemptStarted: attempt 1 starts (Initial)",
+        "     22s ago  Reclaimed: worker 1: tr-1-1: EvictionByEvictionAPI; attempt 2 starts",
+        "     21s ago  AttemptStarted: attempt 3 starts (Undetermined: tr-2-2 exited 1 (Error))",
+        "     20s ago  WorkerFailed: failure 1 of 3 allowed: tr-2-2 exited 1 (Error)",
+    ]
