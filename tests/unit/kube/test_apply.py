@@ -46,7 +46,14 @@ class Api:
             body["metadata"] |= {"uid": f"u{len(self.objects)}", "resourceVersion": "7"}
             return web.json_response(body)
         found = self.objects.get(request.path)
-        return local.refused(404) if found is None else web.json_response(found)
+        if found is None:
+            return local.refused(404)
+        if request.method == "DELETE":
+            wanted = (await request.json())["preconditions"].get("resourceVersion")
+            if wanted not in {None, found["metadata"]["resourceVersion"]}:
+                return local.refused(409, "the ResourceVersion in the precondition does not match")
+            del self.objects[request.path]
+        return web.json_response(found)
 
     def put(self, plural: str, name: str, owner: str = "", labels: Object | None = None) -> None:
         """Somebody else's object, or that of the job with the UID `owner`."""
@@ -162,6 +169,19 @@ def test_the_answer_to_a_deletion_is_learnt_unless_the_pod_is_gone(
         assert bench.learnt == learnt
 
     play(Api(DELETE_pods=web.json_response(pod)), story)
+
+
+@pytest.mark.parametrize(("seen", "gone"), [("2", False), ("3", True), ("", True)])
+def test_a_pod_that_may_only_go_as_it_was_seen_stays_when_it_has_changed(seen: str, gone: bool) -> None:
+    """The scheduler may have given it a node; that it hasn't gone is no error."""
+    api = Api()
+    api.put("pods", "tr-0-1")
+
+    async def story(bench: Bench) -> None:
+        outcome = await bench.carry_out(actions.DeletePod("tr-0-1", "x", version=seen))
+        assert (outcome, not api.objects) == (apply.Outcome(), gone)
+
+    play(api, story)
 
 
 def test_a_gang_that_starts_anew_asks_for_its_service_and_makes_the_one_that_was_deleted() -> None:

@@ -141,13 +141,8 @@ def test_a_pod_makes_way_only_as_long_as_it_is_as_it_was_seen_without_a_node() -
 
 def test_a_pod_that_makes_way_is_told_nothing_any_more() -> None:
     """A write to it would be another state than the one that may be deleted."""
-    cluster = gang().running()
-    without_spot(cluster).evict("tr-1-1")
-    cluster.settle()
-    cluster.end("tr-1-1", 143)
+    cluster = waiting(gang())
     cluster.pods = {name: dataclasses.replace(pod, go="") for name, pod in cluster.pods.items()}
-    cluster.run_all()
-    wait(cluster, 0)
     cluster.pass_time(AFTER)
     cluster.step()
     plan = cluster.step()
