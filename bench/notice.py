@@ -7,8 +7,10 @@ import argparse
 import functools
 import math
 import shutil
+import statistics
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from bench import agents, rounds
@@ -34,6 +36,7 @@ BARS = {
     "agent_mib": Bar(45),
     "agent_millicores": Bar(10),
     "steps_lost": Bar(1),
+    "steps_lost_keeping": Bar(1),
 }
 
 
@@ -52,7 +55,7 @@ def run(report: Report, options: argparse.Namespace) -> None:
                 heard(bench, cloud, options.notices)
         if "work" in options.parts:
             bench.of("aws")
-            report.figure("steps_lost", bench.steps_lost(out / "work", options.losses))
+            work(bench, out / "work", options.losses)
     report.figures |= conclusions(report.seconds, report.figures)
 
 
@@ -65,6 +68,15 @@ def heard(bench: Bench, cloud: str, count: int) -> None:
     if cloud in SHARES:
         window = SHARES[cloud]
         report.figure(f"window_share_{window}", bench.share(cloud, window))
+
+
+def work(bench: Bench, out: Path, times: int) -> None:
+    """What a gang that trains loses by a notice, and what it still does of its window with `keepTraining`."""
+    stopped, kept = (bench.trained(out, times, keep=keep) for keep in (False, True))
+    bench.report.figure("steps_lost", max(stopped.lost))
+    bench.report.figure("steps_lost_keeping", max(kept.lost))
+    bench.report.figure("training_share_30", statistics.median(stopped.shares))
+    bench.report.figure("training_share_30_keeping", statistics.median(kept.shares))
 
 
 def conclusions(

@@ -10,9 +10,10 @@ from typing import Final
 
 from bench import agents, cold, moments, warned
 from bench.report import Report
-from demo import facts, install, play
+from demo import facts, install, lab_target, play
 from demo.bucket import Bucket
 from demo.errors import DemoError
+from demo.facts import Attempt, Run
 from demo.lab_target import LabTarget
 from demo.manifests import Pace
 from demo.play import Stage
@@ -32,6 +33,29 @@ BLOCK: Final = 16
 """Notices to one job: one that is reclaimed 20 times in a row without progress is braked."""
 NOTICE, DELETE = "notice", "bare DELETE"
 """Cases of the report: seconds by cloud until SIGTERM has reached all workers; the other for one pod."""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What notices cost a gang that trains.
+
+    Of each the steps done again, and the share of the window in which steps were still made.
+    """
+
+    lost: list[int]
+    shares: list[float]
+
+    @classmethod
+    def of(cls, run: Run) -> "Trained":
+        """From what its workers said."""
+        lost = [one.lost_steps for one in run.losses()]
+        lasts = {one.number: max(_step_times(one), default=0.0) for one in run.attempts}
+        shares = [(lasts[one.attempt] - one.time) / lab_target.WINDOW for one in run.faults]
+        return cls([one for one in lost if one is not None], shares)
+
+
+def _step_times(attempt: Attempt) -> Iterator[float]:
+    return (mark.time for member in attempt.members for mark in member.steps)
 
 
 @dataclass(frozen=True)
@@ -97,28 +121,31 @@ class Bench:
             self.report.notes[f"shares_{window:g}"] = {name: round(one, 4) for name, one in shares.items()}
             return shares[pod]
 
-    def steps_lost(self, out: Path, times: int) -> int:
-        """The most that a notice of AWS costs a gang of torchrun that saves with the library."""
+    def trained(self, out: Path, times: int, *, keep: bool) -> Trained:
+        """A gang of torchrun that saves with the library, and so many notices of AWS to it.
+
+        `keep`: it trains on after a notice (`keepTraining`).
+        """
         # Half a machine each, so that each has one of its own, and what is left holds all four.
-        workers = replace(self.site.workers, count=cold.WORKERS, gpus=GPUS_PER_NODE // 2)
+        workers = replace(
+            self.site.workers, count=cold.WORKERS, gpus=GPUS_PER_NODE // 2, spot={"keepTraining": keep}
+        )
         site = replace(self.site, workers=workers)
         install.namespace(site, cold.program(), self.screen)
         Bucket(site.store).make()
         stage = Stage(site, self.target, self.screen, out, cold.SCRIPT)
         pace = Pace(cold.SCRIPT.interval, cold.SCRIPT.env(pause=cold.SCRIPT.step_seconds))
-        with play.started(stage, "notice", pace) as gang:
+        with play.started(stage, "keeps" if keep else "notice", pace) as gang:
             attempt = 0
             for _ in range(times):
                 fault = play.strike(stage, gang, kind=facts.NOTICE, after=attempt)
                 play.wait(stage, gang, "a step of every rank", functools.partial(moments.after, fault=fault))
                 attempt = fault.attempt
-            lost = [loss.lost_steps for loss in gang.so_far().losses()]
+            found = Trained.of(gang.so_far())
         install.remove_namespace(site.programs, self.screen)
-        self.report.notes["steps_lost_each"] = lost
-        known = [one for one in lost if one is not None]
-        if len(known) < times:
+        if len(found.lost) < times:
             raise DemoError(f"what a notice cost is unknown: the logs in {out} don't say")
-        return max(known)
+        return found
 
 
 @contextmanager

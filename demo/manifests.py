@@ -35,6 +35,8 @@ class Workers:
     """A folder of the nodes with torch, put on PYTHONPATH; empty: the image has it."""
     tolerations: tuple[Mapping[str, Any], ...] = ()
     node_selector: Mapping[str, str] = field(default_factory=dict)
+    spot: Mapping[str, Any] = field(default_factory=dict)
+    """Further wishes in `spec.spot`."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ def job(name: str, workers: Workers, store: Store, pace: Pace) -> dict[str, Any]
         "metadata": {"name": name, "namespace": NAMESPACE},
         "spec": {
             "workers": workers.count,
-            "spot": {"onDemandFloor": workers.floor, "window": "30s", "spread": "zone"},
+            "spot": {"onDemandFloor": workers.floor, "window": "30s", "spread": "zone", **workers.spot},
             "checkpoint": {key: value for key, value in checkpoint.items() if value},
             "template": {"spec": _pod(workers, store, pace)},
         },

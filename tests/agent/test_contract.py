@@ -124,6 +124,25 @@ def test_c13_workers_that_nobody_stops_are_deleted_within_the_window(
         assert graces["tr-0-a"] >= 18
 
 
+def test_a_worker_that_the_operator_lets_train_is_stopped_when_that_time_is_over_and_it_was_not(
+    cloud: Cloud, api: plane.Plane, start_agent: StartAgent
+):
+    """The operator may be gone by then. One whose moment leaves no time to save is stopped now."""
+    for name, until in (("trains", soon(6)), ("too-long", soon(600)), ("broken", None)):
+        api.add_pod(name)
+        moment = "soon" if until is None else duration.format_time(until)
+        api.pods[name]["metadata"]["annotations"] = {names.ANNOTATION_TRAIN_UNTIL: moment}
+    start_agent(cloud.provider, cloud.url, window=14.0)
+    cloud.give_notice(soon(14))
+
+    clock.wait_for("the broken one's end", lambda: api.deletions, seconds=5)
+    assert {name for name, _ in api.deletions} == {"broken"}
+    clock.wait_for("the others' end", lambda: len(api.deletions) == 3, seconds=12)
+
+    graces = {name: body["gracePeriodSeconds"] for name, body in api.deletions}
+    assert min(graces.values()) >= 3
+
+
 def test_workers_that_the_operator_has_stopped_are_left_to_it(
     cloud: Cloud, api: plane.Plane, start_agent: StartAgent
 ):

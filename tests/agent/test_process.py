@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lab import clock, fakes
+from spottrain.agent import main
 from tests.agent import plane
 from tests.agent.conftest import soon
 
@@ -64,6 +65,20 @@ def test_it_reads_its_token_anew(api: plane.Plane, credentials: Path):
             (credentials / "token").write_text("t2\n")
             fake.give_notice(soon(30))
             clock.wait_for("the mark", api.mark, seconds=5)
+
+
+def test_a_cloud_that_is_found_late_is_heard_by_the_next_process(api: plane.Plane, credentials: Path):
+    """A Node may get its providerID after the agent has started; no cloud is no reason to restart."""
+    nobody = {"SPOTTRAIN_METADATA_URL": "http://127.0.0.1:1"}
+    with running(api, credentials, **nobody) as process:
+        clock.wait_for("no cloud", lambda: api.condition().get("reason") == "NoNotices", seconds=20)
+        assert process.poll() is None
+        assert api.node is not None
+        api.node["spec"]["providerID"] = "aws:///eu-west-1a/i-0123456789abcdef0"
+        assert process.wait(main.LOOK_AGAIN + 10) == 0
+
+    with running(api, credentials, **nobody):
+        clock.wait_for("its cloud", lambda: api.condition().get("reason") == "Starting", seconds=20)
 
 
 def test_it_names_a_setting_that_it_cannot_use():

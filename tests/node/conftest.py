@@ -67,7 +67,12 @@ def place(installed: Lab) -> Iterator["Site"]:
 
 @pytest.fixture
 def site(place: "Site") -> Iterator["Site"]:
-    """The place with no job in it, a prefix of the test's own in the store, and all machines well."""
+    """The place with no job in it, a prefix of the test's own in the store, and all machines well.
+
+    Its operator knows of no loss: it would rather have workers on the on-demand node, where it runs itself,
+    than in pools that have just lost others, and would go with that node when a test takes it.
+    """
+    place.forget_losses()
     place.draw_prefix()
     yield place
     for row in place.lab.status():
@@ -98,6 +103,8 @@ class Site:
         self.namespace = namespace
         self.job = play.Job(lab.api, namespace)
         self.prefix = ""
+        self._losses = False
+        """The operator has seen some."""
         self._release = Release(lab, namespace)
         keys = lab.env()
         self.store = boto3.client(
@@ -167,8 +174,20 @@ class Site:
 
     def remove_job(self) -> None:
         """Delete the job and wait until its last pod is gone."""
+        found = self.lab.api.get(self.job.path)
+        self._losses |= found.ok and bool((found.body.get("status") or {}).get("reclaims"))
         self._kubectl("delete", "stj", "tr", "--ignore-not-found")
         self.job.wait("the pods gone", lambda: not self.job.pods(), 60)
+
+    def forget_losses(self) -> None:
+        """A new operator, without what the one before has kept of pools."""
+        if not self._losses:
+            return
+        operator = f"{self.namespace}-op"
+        self._kubectl("delete", "configmap", f"{operator}-pools", "--ignore-not-found")
+        self._kubectl("rollout", "restart", f"deployment/{operator}")
+        self._kubectl("rollout", "status", f"deployment/{operator}", "--timeout=60s")
+        self._losses = False
 
     def let_rings_end(self) -> None:
         """The annotation that ring.py waits for."""

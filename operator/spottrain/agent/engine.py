@@ -28,8 +28,6 @@ from spottrain.agent import (
 )
 
 LOG = logging.getLogger(__name__)
-OPERATOR_ACTS_WITHIN = 2.0
-"""Seconds that the operator has from the notice on: it stops the whole gang, the agent its node's part."""
 LOOK_AGAIN = 10.0
 """Seconds until the mark is looked for again while the notice stands: somebody may have taken it away."""
 STOP_AGAIN = 1.0
@@ -136,7 +134,7 @@ class Engine:
         if known:
             self._marking.see_to(self._mark, now, again=LOOK_AGAIN if self._mark else None)
             self._hinting.see_to(self._hint, now)
-        if self._mark is not None and now >= self._seen_at + OPERATOR_ACTS_WITHIN:
+        if self._mark is not None and now >= self._seen_at + own_node.OPERATOR_ACTS_WITHIN:
             self._stopping.see_to(self._mark, now, again=STOP_AGAIN)
         sayings = list(self._wanted_sayings(now)) if known else []
         self._sayings = {one: self._sayings.get(one) or duty.Duty("an event", self._say) for one in sayings}
@@ -167,6 +165,8 @@ class Engine:
         """Nobody has: each worker that is left gets what is left of the window."""
         refused: list[cluster.ApiError] = []
         for worker in self._node.workers():
+            if own_node.trains_on(worker, mark.deadline, self._clock.now(), self._margin):
+                continue
             seconds = own_node.grace(worker, mark.deadline, self._clock.now(), self._margin)
             try:
                 stopped = self._node.stop(worker, seconds)

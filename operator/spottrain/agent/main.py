@@ -11,6 +11,9 @@ from spottrain.agent import clock as clocks
 from spottrain.agent import cluster, drill, engine, metrics, own_node, providers, serve, settings, watch
 
 LOG = logging.getLogger(__name__)
+LOOK_AGAIN = 30.0
+"""Seconds between two looks for a cloud where there was none: a machine may be older in the cluster than its
+providerID, and a metadata service may answer late."""
 
 
 def main() -> None:
@@ -41,6 +44,12 @@ def run(given: settings.Settings, clock: clocks.Clock) -> None:
         threading.Thread(target=watch.watch, args=(source, heard.put, clock), name=source.name, daemon=True)
         for source in sources
     ]
+    if provider == "none" and not given.provider and not providers.by_provider_id(provider_id):
+        threads.append(
+            threading.Thread(
+                target=_look_again, args=(node, given.metadata_url, clock), name="cloud", daemon=True
+            )
+        )
     for thread in threads:
         thread.start()
     server = serve.serve(given.http_port, one, counts, lambda: all(thread.is_alive() for thread in threads))
@@ -61,6 +70,15 @@ def _act(one: engine.Engine, heard: "queue.SimpleQueue[watch.Heard]", clock: clo
             continue
         while not heard.empty():
             one.take(heard.get())
+
+
+def _look_again(node: own_node.OwnNode, url: str, clock: clocks.Clock) -> None:
+    """End the process when there is a cloud after all: the next one begins with it."""
+    while clock.wait(LOOK_AGAIN):
+        found = _provider(_provider_id(node), url)
+        if found != "none":
+            LOG.warning("provider %s has been found: starting over with it", found)
+            clock.end()
 
 
 def _provider_id(node: own_node.OwnNode) -> str:

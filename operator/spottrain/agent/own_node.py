@@ -12,6 +12,10 @@ from spottrain.api import duration, names
 Object = dict[str, Any]
 CONDITION = names.CONDITION_NOTICES
 WATCH_SECONDS = 240
+OPERATOR_ACTS_WITHIN = 2.0
+"""Seconds that the operator has, from the notice or from the moment that it has set itself: it stops the
+whole gang, the agent its node's part."""
+LEAST_TO_SAVE = 5.0
 NODE_EVENTS = "/api/v1/namespaces/default/events"
 
 
@@ -117,6 +121,17 @@ def grace(worker: Object, deadline: dt.datetime, now: dt.datetime, margin: float
     own = worker["spec"].get("terminationGracePeriodSeconds")
     left = int((deadline - now).total_seconds() - margin)
     return max(1, left if own is None else min(int(own), left))
+
+
+def trains_on(worker: Object, deadline: dt.datetime, now: dt.datetime, margin: float) -> bool:
+    """The operator lets it train until a moment that has not come, and that leaves it the time to save."""
+    annotations = worker["metadata"].get("annotations") or {}
+    try:
+        until = duration.optional_time(annotations.get(names.ANNOTATION_TRAIN_UNTIL))
+    except (ValueError, OverflowError):  # anybody may have written it
+        return False
+    latest = deadline - dt.timedelta(seconds=margin + LEAST_TO_SAVE)
+    return until is not None and now < min(until + dt.timedelta(seconds=OPERATOR_ACTS_WITHIN), latest)
 
 
 def sentence(one: notice.Notice) -> str:

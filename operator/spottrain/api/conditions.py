@@ -83,6 +83,7 @@ POOL_RESTS: Final = "PoolRests"
 FORCE_DELETED: Final = "ForceDeleted"
 SPEC_CHANGED: Final = "SpecChanged"
 RECLAIM_HINT: Final = "ReclaimHint"
+TRAINS_ON: Final = "TrainsOn"
 PRICE_UNREADABLE: Final = "PriceUnreadable"
 
 PASSING: Final = {WAITING_FOR_WORKERS, WAITING_FOR_PREDECESSORS}

@@ -43,6 +43,8 @@ class Spot:
     window: float | None = None
     grace: float | None = None
     spread: Spread = Spread.PACK
+    keep_training: bool = False
+    """After a notice the gang trains on for as long as its save will still fit."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -177,7 +179,18 @@ def _spot(raw: cabc.Mapping[str, Any], workers: int, mode: Mode) -> Spot:
         window=_seconds(raw.get("window"), "spec.spot.window"),
         grace=_seconds(raw.get("gracePeriod"), "spec.spot.gracePeriod"),
         spread=spread,
+        keep_training=_keep_training(raw, mode),
     )
+
+
+def _keep_training(raw: cabc.Mapping[str, Any], mode: Mode) -> bool:
+    keep = bool(raw.get("keepTraining", False))
+    if keep and mode is not Mode.GANG:
+        raise InvalidSpecError(
+            "spec.spot.keepTraining: only a gang trains on after a notice, as only its saves are measured; "
+            "leave it out"
+        )
+    return keep
 
 
 def _floor(raw: Any, workers: int, mode: Mode) -> int:

@@ -217,7 +217,7 @@ class _Work:
         self._key = (snapshot.namespace, snapshot.name)
         self._identity = identity.Identity(snapshot.namespace, snapshot.name, snapshot.uid)
 
-    async def act(self, action: actions.Action) -> Result:  # noqa: C901, PLR0911 - one per kind
+    async def act(self, action: actions.Action) -> Result:  # noqa: C901, PLR0911, PLR0912 - one per kind
         """One act; what is already so counts as done."""
         match action:
             case actions.EnsureService():
@@ -237,13 +237,11 @@ class _Work:
                     clients.SPOT_TRAINING_JOBS, self.snapshot.name, self.snapshot.uid, None
                 )
             case actions.SayGo(name, attempt_id):
-                told: Object = {"metadata": {"annotations": {names.ANNOTATION_GO: attempt_id}}}
-                return await self._patch(clients.PODS, name, told, self._sinks.pod)
+                return await self._annotate(name, names.ANNOTATION_GO, attempt_id)
             case actions.AskToSave(name, moment):
-                wish: Object = {
-                    "metadata": {"annotations": {names.ANNOTATION_SAVE: duration.format_time(moment)}}
-                }
-                return await self._patch(clients.PODS, name, wish, self._sinks.pod)
+                return await self._annotate(name, names.ANNOTATION_SAVE, duration.format_time(moment))
+            case actions.TrainUntil(name, moment):
+                return await self._annotate(name, names.ANNOTATION_TRAIN_UNTIL, duration.format_time(moment))
             case actions.SuspendJob(suspend):
                 held: Object = {"spec": {"suspend": suspend}}
                 return await self._patch(clients.JOBS, self.snapshot.name, held, self._sinks.job)
@@ -251,6 +249,10 @@ class _Work:
                 return await self._scale(parallelism)
             case actions.ReportJob():
                 return await self._report(action)
+
+    async def _annotate(self, pod: str, key: str, value: str) -> Result:
+        told: Object = {"metadata": {"annotations": {key: value}}}
+        return await self._patch(clients.PODS, pod, told, self._sinks.pod)
 
     async def _ensure_service(self) -> Result:
         """When a gang starts anew it is there, unless somebody deleted it.

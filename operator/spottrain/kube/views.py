@@ -54,6 +54,7 @@ def pod(raw: Object) -> snap.Pod:
         waiting=_waiting(status),
         stranded=_stranded(status),
         save_asked=_moment(annotations.get(names.ANNOTATION_SAVE)),
+        train_until=_moment(annotations.get(names.ANNOTATION_TRAIN_UNTIL)),
         stopped=_stopped(status),
     )
 

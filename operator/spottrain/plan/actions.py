@@ -107,6 +107,14 @@ class SayGo:
 
 
 @dataclasses.dataclass(frozen=True)
+class TrainUntil:
+    """Say on a pod until when it is left to train, for whoever would stop it in the operator's place."""
+
+    name: str
+    moment: dt.datetime
+
+
+@dataclasses.dataclass(frozen=True)
 class AskToSave:
     """Ask a worker for a checkpoint because of a hint that came at that moment; nobody is stopped."""
 
@@ -131,6 +139,7 @@ Action = (
     | DeletePod
     | SayGo
     | AskToSave
+    | TrainUntil
     | DeleteSelf
 )
 

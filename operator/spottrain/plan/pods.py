@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 
 from spottrain.api import conditions, indexes, status
-from spottrain.plan import actions, faults, grace, loss, preferences, storms
+from spottrain.plan import actions, faults, grace, loss, preferences, staying_on, storms
 from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
 
@@ -24,7 +24,10 @@ LAST_ROUNDS = dt.timedelta(seconds=10)
 def end_older(draft: drafts.Draft) -> None:
     """End the pods of older attempts; those that have ended stay two attempts long, for their logs."""
     short = draft.snapshot.settings.broken_grace if _gang_is_broken(draft.status) else None
+    staying = staying_on.see_to(draft)
     for pod in draft.snapshot.older:
+        if pod.name in staying:
+            continue
         if not pod.ended:
             end(draft, pod, short if pod.go else UNRELEASED_GRACE)
         elif pod.attempt < draft.status.attempt - ATTEMPTS_WITH_LOGS and pod.deleting is None:

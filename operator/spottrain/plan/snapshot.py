@@ -104,6 +104,8 @@ class Pod:
     """Since when a container of it that was made could not be started, because its machine went down."""
     save_asked: dt.datetime | None = None
     """The hint for which it has been asked for a checkpoint."""
+    train_until: dt.datetime | None = None
+    """Until when it is left to train, as it has been told."""
     tail: str = ""
     """The last lines of its log, read when it failed."""
     flushing: bool = False

@@ -156,7 +156,7 @@ class Cluster:
             for one in plan.actions
         )
 
-    def _carry_out(self, action: actions.Action) -> None:  # noqa: C901 - one per kind
+    def _carry_out(self, action: actions.Action) -> None:  # noqa: C901, PLR0912 - one per kind
         match action:
             case actions.CreateJob():
                 assert self.job is None, "a second Job"
@@ -186,6 +186,8 @@ class Cluster:
                 self._change(name, go=attempt_id)
             case actions.AskToSave(name, moment):
                 self._change(name, save_asked=moment)
+            case actions.TrainUntil(name, moment):
+                self._change(name, train_until=moment)
             case actions.DeleteSelf():
                 self.deleted = True
             case actions.EnsureService():
