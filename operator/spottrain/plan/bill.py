@@ -224,13 +224,15 @@ class _Book:
         self._count(line, Outcome.USEFUL, line.rest - lost)
 
     def _lost(self, line: ledger.Line, attempt: status.Attempt | None) -> int:
-        """What came after the last save that is known; one that began after the attempt's end holds all."""
-        words = [pod.said for pod in self._pods.values() if pod.attempt == line.attempt]
+        """What came after the last save that is known; one that began after the stop holds all."""
+        pods = [pod for pod in self._pods.values() if pod.attempt == line.attempt]
         known = self._draft.status.checkpoint
         told = _captured(known.time, known.save_seconds).timestamp() if known and known.time else 0.0
-        saved = max((told, *(_saved_until(said) for said in words)))
-        if attempt is not None and attempt.end is not None and saved >= attempt.end.timestamp():
-            return 0
+        saved = max((told, *(_saved_until(pod.said) for pod in pods)))
+        if attempt is not None and attempt.end is not None:
+            stop = max((attempt.end, *(pod.train_until for pod in pods if pod.train_until)))
+            if saved >= stop.timestamp():
+                return 0
         ended = [self._pods.get((line.attempt, index)) for index in line.ended]
         if saved < math.inf and None in ended:  # nobody remembers when it ended
             return line.rest

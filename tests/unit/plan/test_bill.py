@@ -137,6 +137,20 @@ def test_of_a_sidecars_program_nobody_knows_what_came_after_the_last_save() -> N
     assert outcomes(cluster) == {"useful": 900, "lost": 100}
 
 
+def test_a_save_after_the_notice_of_a_gang_that_trains_on_is_not_its_last_work() -> None:
+    """The next attempt is recorded at the notice; this one's workers go on until they are told to stop."""
+    cluster = started(virtual.wishes(workers=1))
+    cluster.pass_time(500)
+    cluster.change_node("n1", notice="spot")
+    cluster.settle()
+    later = cluster.now + dt.timedelta(seconds=100)
+    cluster.pods["tr-0-1"] = dataclasses.replace(cluster.pods["tr-0-1"], train_until=later)
+    cluster.pass_time(90)
+    cluster.end("tr-0-1", 143, said=snap.Words("preempted", 9, 8, 0.0, ago(cluster, 60)))
+    cluster.settle()
+    assert outcomes(cluster) == {"useful": 530, "lost": 60}
+
+
 def test_a_life_that_did_nothing_new_saved_nothing() -> None:
     cluster = stopped(snap.Words("preempted", 9, 9, None, None, 9))
     assert outcomes(cluster) == {"useful": 800, "lost": 200}
