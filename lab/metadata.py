@@ -11,7 +11,7 @@ from pathlib import Path
 from lab import build, clock, inside, node
 from lab.api import Api
 from lab.errors import LabError
-from lab.network import METADATA_IP
+from lab.network import ALIBABA_METADATA_IP, METADATA_IP
 from lab.node_files import Machine
 
 PROVIDER_IDS = {
@@ -21,11 +21,11 @@ PROVIDER_IDS = {
     "alibaba": "lab.i-{node}",
 }
 """What each cloud's controller writes into a Node. The events of the fake Azure name the machine `vm0`."""
+ADDRESSES = {"alibaba": ALIBABA_METADATA_IP}
+"""Of each cloud's service that is not at METADATA_IP."""
 PORT = 80
 NEVER = datetime(2100, 1, 1, tzinfo=UTC).timestamp()
 _ROOT = Path(__file__).parents[1]
-_LISTENING = f"{bytes(map(int, reversed(METADATA_IP.split('.')))).hex().upper()}:{PORT:04X} 00000000:0000 0A"
-"""A line of /proc/net/tcp."""
 
 
 def adopt(api: Api, machine: Machine, cloud: str) -> None:
@@ -44,6 +44,7 @@ def adopt(api: Api, machine: Machine, cloud: str) -> None:
 
 def say(machine: Machine, cloud: str, since: float = NEVER, deadline: float = NEVER) -> None:
     """From `since` on (Unix seconds) it tells that the machine is taken at `deadline`; it is up on return."""
+    address = ADDRESSES.get(cloud, METADATA_IP)
     if cloud == "aws":
         words = _ec2(since, deadline)
     else:
@@ -54,7 +55,7 @@ def say(machine: Machine, cloud: str, since: float = NEVER, deadline: float = NE
             "-m",
             "lab.fakes",
             cloud,
-            METADATA_IP,
+            address,
             str(PORT),
         ]
         words += [str(since), str(deadline)] if since < NEVER else []
@@ -62,7 +63,7 @@ def say(machine: Machine, cloud: str, since: float = NEVER, deadline: float = NE
     log = machine.state.log / f"metadata-{machine.spec.name}.log"
     guest = inside.spawn(machine, *words, log=log, pid_file=machine.metadata_file)
     what = f"{cloud}'s metadata service in {machine.spec.name} ({log})"
-    clock.wait_for(what, lambda: guest.running() and _listens(machine), seconds=10, every=0.02)
+    clock.wait_for(what, lambda: guest.running() and _listens(machine, address), seconds=10, every=0.02)
 
 
 def _ec2(since: float, deadline: float) -> list[str]:
@@ -78,5 +79,8 @@ def _rfc3339(moment: float) -> str:
     return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
-def _listens(machine: Machine) -> bool:
-    return _LISTENING in Path(f"/proc/{node.init_pid(machine)}/net/tcp").read_text()
+def _listens(machine: Machine, address: str) -> bool:
+    """As a line of /proc/net/tcp says it."""
+    number = bytes(map(int, reversed(address.split(".")))).hex().upper()
+    line = f"{number}:{PORT:04X} 00000000:0000 0A"
+    return line in Path(f"/proc/{node.init_pid(machine)}/net/tcp").read_text()

@@ -13,6 +13,7 @@ from lab.config import Addresses
 from lab.errors import LabError
 
 METADATA_IP = "169.254.169.254"
+ALIBABA_METADATA_IP = "100.100.100.200"
 """Where clouds serve instance metadata. Every machine has the address; nothing listens until a test does."""
 
 
@@ -58,6 +59,7 @@ def add_machine(addresses: Addresses, name: str, index: int, count: int) -> None
     _batch(
         f"addr add {ip}/24 dev eth0",
         f"addr add {METADATA_IP}/32 dev lo",
+        f"addr add {ALIBABA_METADATA_IP}/32 dev lo",
         "link set lo up",
         "link set eth0 up",
         f"route add default via {addresses.gateway}",

@@ -1,6 +1,7 @@
 """What a test can do to machines and to the API server."""
 
 import json
+import re
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lab import __main__, audit, clock, images, network, node, process, state
+from lab import __main__, audit, clock, images, metadata, network, node, process, state
 from lab.api import Api
 from lab.cluster import Lab
 from lab.config import Config
@@ -105,16 +106,22 @@ def test_pods_of_a_machine_reach_the_metadata_server_that_a_test_runs_in_it(
         guest.stop()
 
 
+LINK_LOCAL, ALIBABA = "http://169.254.169.254", "http://100.100.100.200/latest/meta-data/instance"
 PATHS = {
-    "aws": ("/latest/meta-data/spot/instance-action", "PUT", "/latest/api/token"),
-    "azure": ("/metadata/scheduledevents?api-version=2020-07-01", "GET", "/metadata/instance/compute/name"),
+    "aws": (f"{LINK_LOCAL}/latest/meta-data/spot/instance-action", "PUT", f"{LINK_LOCAL}/latest/api/token"),
+    "azure": (
+        f"{LINK_LOCAL}/metadata/scheduledevents?api-version=2020-07-01",
+        "GET",
+        f"{LINK_LOCAL}/metadata/instance/compute/name",
+    ),
+    "alibaba": (f"{ALIBABA}/spot/termination-time", "GET", f"{ALIBABA}-id"),
 }
 ASK = """
 import sys, urllib.request as r
 path, method, key = sys.argv[1:]
 headers = {"Metadata": "true", "X-aws-ec2-metadata-token-ttl-seconds": "60"}
 def ask(path, method, headers):
-    with r.urlopen(r.Request("http://169.254.169.254" + path, method=method, headers=headers)) as answer:
+    with r.urlopen(r.Request(path, method=method, headers=headers)) as answer:
         return answer.read().decode()
 token = ask(key, method, headers)
 print(ask(path, "GET", {"Metadata": "true", "X-aws-ec2-metadata-token": token}))
@@ -125,12 +132,12 @@ print(ask(path, "GET", {"Metadata": "true", "X-aws-ec2-metadata-token": token}))
 def test_a_cloud_tells_a_machine_that_it_is_taken_and_takes_it(lab: Lab, victim: str, cloud: str) -> None:
     """Its Node is that cloud's; withdrawn, it lives; the machine that comes back is of no cloud."""
     lab.node_cloud(victim, cloud)
-    assert str(node_object(lab, victim)["spec"]["providerID"]).startswith(f"{cloud}:")
+    assert node_object(lab, victim)["spec"]["providerID"] == metadata.PROVIDER_IDS[cloud].format(node=victim)
 
     def told() -> str:
         said = ("python3", "-c", ASK, *PATHS[cloud])
         found = lab.node_exec(victim, *said) if _succeeds(lab, victim, *said) else ""
-        return found if "erminate" in found or "Preempt" in found else ""
+        return found if re.search(r"terminate|Preempt|^20\d\d-", found) else ""
 
     assert not told()
     taken_back = lab.notice(victim, cloud, 60)
