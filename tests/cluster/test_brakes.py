@@ -310,10 +310,13 @@ def test_a_worker_that_stays_at_one_step_is_restarted_and_it_counts(job: play.Jo
 # Pools.
 
 
-def test_after_three_losses_in_a_pool_the_next_workers_prefer_another(job: play.Job, api: Api) -> None:
+def test_after_three_losses_in_a_pool_the_next_workers_of_any_job_prefer_another(
+    job: play.Job, api: Api
+) -> None:
+    """The other pool's one node has room for all; the pool that lost machines has three times as much."""
     pool = {**play.SPOT, "topology.kubernetes.io/zone": "zone-a", "node.kubernetes.io/instance-type": "g5"}
     calm = {**pool, "topology.kubernetes.io/zone": "zone-b"}
-    short = [{"name": f"short-{number}", "labels": pool} for number in range(4)]
+    short = [{"name": f"short-{number}", "labels": pool} for number in range(6)]
     with play.machines(api, *short):
         job.applied(play.manifest(workers=1))
         for attempt in (1, 2, 3):
@@ -328,6 +331,10 @@ def test_after_three_losses_in_a_pool_the_next_workers_prefer_another(job: play.
             job.evict("tr-0-4")
             job.wait_running(5)
             assert job.pod("tr-0-5")["spec"]["nodeName"] == "calm-1"
+            later = play.Job(api, job.namespace, "later")
+            later.applied(play.manifest("later"))
+            later.wait_running(1)
+            assert {pod["spec"]["nodeName"] for pod in later.pods().values()} == {"calm-1"}
 
 
 # The life of the object.

@@ -1,4 +1,4 @@
-"""Which capacity workers get, on a real control plane: the floor, the fallback to on-demand, hot pools."""
+"""Which capacity workers get, on a real control plane: the floor, and the fallback to on-demand."""
 
 import functools
 from typing import Any
@@ -108,25 +108,3 @@ def test_an_index_without_spot_falls_back_and_nothing_is_counted(job: play.Job, 
         assert job.events("FellBack")
         status = job.status()
         assert (status["reclaims"], status["failures"]) == (0, 0)
-
-
-# Hot pools.
-
-
-def test_a_hot_pool_is_left_alone_by_other_jobs_too_while_another_has_room(job: play.Job, api: Api) -> None:
-    """Its nodes are free, and by number the greater part; nobody is sent there."""
-    kind = {"node.kubernetes.io/instance-type": "hot", "topology.kubernetes.io/zone": "zone-hot"}
-    hot = [{"name": f"hot-{number}", "labels": {**play.SPOT, **kind}} for number in range(6)]
-    calm = {"name": "calm", "labels": {**play.SPOT, **kind, "topology.kubernetes.io/zone": "zone-calm"}}
-    with play.machines(api, *hot):
-        job.applied(with_gpu(workers=1))
-        for attempt in (1, 2, 3):
-            job.wait_running(attempt)
-            kwok.remove(api, job.pod(f"tr-0-{attempt}")["spec"]["nodeName"])
-        job.wait_running(4)
-        with play.machines(api, calm):
-            later = play.Job(api, job.namespace, "later")
-            later.applied(with_gpu(name="later", workers=4))
-            later.wait_running(1)
-            places = {pod["spec"]["nodeName"] for pod in later.pods().values()}
-            assert places == {"calm"}

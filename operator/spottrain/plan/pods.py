@@ -225,6 +225,7 @@ def say_go(draft: drafts.Draft) -> None:
     if any(not pod.ended for pod in draft.snapshot.older):
         return
     draft.update(go_attempt=draft.status.attempt)
+    deleted = draft.deletes
     for pod in draft.snapshot.current.values():
-        if pod.go != draft.status.attempt_id and not pod.ended:
+        if pod.go != draft.status.attempt_id and not pod.ended and pod.uid not in deleted:
             draft.act(actions.SayGo(pod.name, draft.status.attempt_id))

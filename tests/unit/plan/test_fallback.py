@@ -139,6 +139,18 @@ def test_a_pod_makes_way_only_as_long_as_it_is_as_it_was_seen_without_a_node() -
     assert deleted == {name: f"v-{name}" for name in ("tr-0-1", "tr-1-1", "tr-2-1")}
 
 
+def test_a_pod_that_makes_way_is_told_nothing_any_more() -> None:
+    """A write to it would be another state than the one that may be deleted."""
+    cluster = waiting(gang())
+    cluster.pods = {name: dataclasses.replace(pod, go="") for name, pod in cluster.pods.items()}
+    cluster.pass_time(AFTER)
+    cluster.step()
+    plan = cluster.step()
+    deleted = [one.name for one in plan.actions if isinstance(one, actions.DeletePod)]
+    assert deleted
+    assert not {one.name for one in plan.actions if isinstance(one, actions.SayGo)} & set(deleted)
+
+
 def test_it_goes_before_a_gang_gives_its_nodes_back_that_waits_as_long() -> None:
     cluster = gang(placement_timeout=AFTER)
     cluster.settle()
