@@ -186,6 +186,19 @@ def test_of_config_maps_it_may_read_and_change_the_one_that_keeps_what_is_learnt
     ]
 
 
+def test_a_map_of_prices_may_be_read_where_one_is_named_and_the_team_label_reaches_the_operator() -> None:
+    """An empty variable isn't stored, so there is none of what nobody asked for."""
+    assert not {"SPOTTRAIN_PRICES_MAP", "SPOTTRAIN_TEAM_LABEL"} & environment().keys()
+    options = ("--set=pricesMap=offers", "--set=teamLabel=acme.com/team")
+    named = environment(*options)
+    assert (named["SPOTTRAIN_PRICES_MAP"], named["SPOTTRAIN_TEAM_LABEL"]) == ("offers", "acme.com/team")
+    (role,) = [one for one in of_kind("Role", *options) if one["metadata"]["name"] == "spottrain-pools"]
+    rule = role["rules"][-1]
+    assert (rule["resources"], rule["resourceNames"], rule["verbs"]) == (["configmaps"], ["offers"], ["get"])
+    with pytest.raises(errors.LabError, match="pricesMap"):
+        render.template("--set=pricesMap=Offers")
+
+
 def test_probes_ask_the_paths_that_the_operator_serves() -> None:
     (container,) = operator()["containers"]
     paths = {

@@ -90,51 +90,53 @@ class _Book:
         """The workers that have a node and are in no line yet; also one that came and went meanwhile."""
         known = {(line.attempt, index) for line in self._lines.values() for index in line.there | line.ended}
         unseen = [pod for pod in self._snapshot.departed if self._left_since(pod)]
+        new: dict[Key, dict[int, int]] = {}
         for pod in (*unseen, *self._snapshot.pods):
             if pod.node and (pod.attempt, pod.index) not in known:
-                self._take_in(pod)
+                new.setdefault(self._key_of(pod), {})[pod.index] = _start(pod)
+        for key, starts in new.items():
+            line = self._lines.get(key) or ledger.Line(*key)
+            since = line.since + sum(max(start, line.mark) for start in starts.values())
+            self._lines[key] = dataclasses.replace(line, there=line.there | indexes.of(starts), since=since)
 
     def _left_since(self, pod: snap.Pod) -> bool:
         """It went after the ledger was last written; whoever wrote it then knew of all that had gone."""
         last = self._book.time
         return pod.left is not None and (last is None or pod.left >= last)
 
-    def _take_in(self, pod: snap.Pod) -> None:
+    def _key_of(self, pod: snap.Pod) -> Key:
         node = self._snapshot.machine(pod)
         capacity = node.capacity if node else clouds.Capacity.UNKNOWN
         if node is not None and node.rate_problem:
             text = f"node {node.name}: {node.rate_problem}"
             self._draft.say(conditions.PRICE_UNREADABLE, text, warning=True)
-        key = (pod.attempt, _name(capacity), _rate(self._snapshot, capacity, node))
-        line = self._lines.get(key) or ledger.Line(*key)
-        start = max(_start(pod), line.mark)
-        there = line.there | indexes.of((pod.index,))
-        self._lines[key] = dataclasses.replace(line, there=there, since=line.since + start)
+        return pod.attempt, _name(capacity), _rate(self._snapshot, capacity, node)
 
     def close(self) -> None:
         """The workers that have ended since, or are gone."""
         for key, line in self._lines.items():
-            closed = line
-            for index in line.there:
-                if (line.attempt, index) not in self._there:
-                    closed = self._close(closed, index)
-            self._lines[key] = closed
+            gone = [index for index in line.there if (line.attempt, index) not in self._there]
+            if gone:
+                self._lines[key] = self._closed(line, gone)
 
-    def _close(self, line: ledger.Line, index: int) -> ledger.Line:
+    def _closed(self, line: ledger.Line, gone: list[int]) -> ledger.Line:
         """One that went while nobody looked has ended now, and began as the others did on average."""
-        pod = self._pods.get((line.attempt, index))
-        start = max(_start(pod), line.mark) if pod else line.mark or line.since // len(line.there)
-        seconds = max(0, (_end(pod, self._now) if pod else self._now) - start)
-        if self._snapshot.independent:
-            self._settle_index(line, index, pod, seconds)
-            seconds = 0
-        there = line.there - indexes.of((index,))
+        since, rest, left = line.since, line.rest, len(line.there)
+        pods = [(index, self._pods.get((line.attempt, index))) for index in gone]
+        for index, pod in sorted(pods, key=lambda one: one[1] is None):
+            start = max(_start(pod), line.mark) if pod else line.mark or since // left
+            seconds = max(0, (_end(pod, self._now) if pod else self._now) - start)
+            if self._snapshot.independent:
+                self._settle_index(line, index, pod, seconds)
+            else:
+                rest += seconds
+            since, left = max(0, since - start), left - 1
         return dataclasses.replace(
             line,
-            there=there,
-            since=max(0, line.since - start) if there else 0,
-            ended=line.ended | indexes.of((index,)),
-            rest=line.rest + seconds,
+            there=line.there - indexes.of(gone),
+            since=since if left else 0,
+            ended=line.ended | indexes.of(gone),
+            rest=rest,
         )
 
     def _settle_index(self, line: ledger.Line, index: int, pod: snap.Pod | None, seconds: int) -> None:

@@ -85,6 +85,13 @@ def test_a_job_that_is_deleted_while_it_runs_has_been_paid_for() -> None:
     assert page.lost() == 1230
 
 
+def test_what_was_written_by_a_request_without_an_answer_is_counted_with_the_next() -> None:
+    page = Page()
+    page.costs.paid(PAYER, EMPTY, HOUR)
+    page.costs.paid(PAYER, MORE, MORE)
+    assert page.lost() == 1800
+
+
 def test_a_namesake_is_another_job() -> None:
     page = Page()
     page.costs.paid(PAYER, EMPTY, MORE)
