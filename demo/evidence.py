@@ -1,6 +1,7 @@
 """What the demo leaves in its output folder, uncut."""
 
 import json
+import sys
 from pathlib import Path
 
 from demo.errors import DemoError
@@ -16,14 +17,24 @@ _COMMANDS = {
 }
 
 
-def collect(programs: Programs, out: Path) -> list[str]:
-    """Write the cluster's own words; a sentence for each thing that could not be had."""
+REPORT = "report.html"
+
+
+def collect(programs: Programs, out: Path, job: str = "") -> list[str]:
+    """Write the cluster's own words, and the report on `job`; a sentence for each that could not be had."""
     problems = []
     for name, words in _COMMANDS.items():
         try:
             (out / name).write_text(programs.kubectl(*words, timeout=30))
         except DemoError as error:
             problems.append(f"{name} is missing: {error}")
+    if not job:
+        return problems
+    command = (sys.executable, "-m", "spottrain.cli", "report", job, f"--namespace={NAMESPACE}")
+    try:
+        programs.run(*command, f"--output={out / REPORT}", timeout=60)
+    except DemoError as error:
+        problems.append(f"{REPORT} is missing: {error}")
     return problems
 
 

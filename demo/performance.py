@@ -90,7 +90,7 @@ def _cleaned_up(stage: Stage) -> Iterator[None]:
     try:
         yield
     finally:
-        for problem in evidence.collect(stage.site.programs, stage.out):
+        for problem in evidence.collect(stage.site.programs, stage.out, play.BROKEN):
             stage.screen.say(problem)
         stage.screen.say("clean up: nodes come back, the demo's namespace goes")
         stage.target.heal()
@@ -107,5 +107,7 @@ def _conclude(stage: Stage, played: _Played, problem: str) -> int:
     found = [*([problem] if problem else []), *verdict.shortcomings(broken, unbroken)]
     for sentence in found:
         stage.screen.plain(f"NOT as it must be: {sentence}")
+    if (report := stage.out / evidence.REPORT).exists():
+        stage.screen.plain(f"The run as a page, by `kubectl spottrain report`: {report}")
     stage.screen.plain(f"Evidence: {stage.out}/ (summary.json, logs, events).\n{stage.target.farewell()}")
     return 1 if found else 0

@@ -5,7 +5,7 @@ import dataclasses
 import datetime as dt
 from typing import Any
 
-from spottrain.api import conditions, indexes, shards, status
+from spottrain.api import conditions, indexes, ledger, prices, shards, status
 
 NOON = dt.datetime(2026, 11, 29, 12, 0, tzinfo=dt.UTC)
 
@@ -24,7 +24,7 @@ STATUS = status.Status(
     go_attempt=3,
     reclaims=2,
     failures=1,
-    workers=status.Workers(desired=4, running=3, on_demand=1, spot=2, succeeded=1, indexes=9),
+    workers=status.Workers(desired=4, running=3, on_demand=1, spot=2, succeeded=1, indexes=9, fallback=1),
     step=1200,
     progress=status.Progress(total=5000, per_second=3.125, time=NOON),
     checkpoint=status.Checkpoint(step=1190, time=NOON, save_seconds=12.5),
@@ -51,11 +51,15 @@ STATUS = status.Status(
             index=1,
             running=NOON,
             end=NOON,
+            placed=NOON,
+            stepping=NOON,
+            on_demand=True,
         ),
     ),
     start=NOON,
     completion=NOON,
     next_retry=NOON,
+    fallback=status.Fallback(since=NOON, until=NOON, times=2),
     shards=shards.Shards(
         completed=indexes.of([0, 1, 2, 5]),
         failed=indexes.of([6]),
@@ -67,6 +71,33 @@ STATUS = status.Status(
     active_since=NOON,
     storm=status.Storm(reclaims=21, step=1100),
     failed_nodes=(status.FailedNode(name="spot-2", uid="d1f2", failures=2, time=NOON),),
+    cost=ledger.Ledger(
+        accounts=(
+            ledger.Account(
+                capacity="spot",
+                useful=7200,
+                lost=600,
+                restoring=60,
+                waiting=30,
+                unpriced=45,
+                spent=prices.parse("8629.5"),
+                instead=prices.parse("26424"),
+            ),
+        ),
+        lines=(
+            ledger.Line(
+                attempt=12,
+                capacity="on-demand",
+                rate=prices.Rate(prices.parse("3.67"), prices.parse("3.67")),
+                there=indexes.of([0, 2]),
+                since=3_590_000_000,
+                ended=indexes.of([1]),
+                rest=300,
+                mark=1_795_000_000,
+            ),
+        ),
+        time=NOON,
+    ),
 )
 
 

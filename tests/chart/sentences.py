@@ -44,6 +44,13 @@ INDEPENDENT_PROGRESS = (
     "spec.progressTimeout is only used with spec.mode Gang: leave it out, and set activeDeadlineSeconds in "
     "spec.template.spec to end a worker that hangs"
 )
+INDEPENDENT_DEADLINE = (
+    "spec.completeBy is only used with spec.mode Gang, of which the work left is known: leave it out, and "
+    "set spec.spot.onDemandFloor for workers that must not wait for spot"
+)
+NO_TIME = (
+    "must be a date and a time with its zone, for example 2026-12-01T08:00:00Z or 2026-12-01T09:00:00+01:00"
+)
 GANG_FAILED_INDEXES = (
     "spec.maxFailedIndexes is only used with spec.mode Independent: a gang fails as a whole, so set "
     "spec.maxFailures"
@@ -115,6 +122,7 @@ STEP_UNUSED = (
     " the step out"
 )
 DURATION = "must be a duration: numbers with a unit (ms, s, m, h or d), for example 90s, 2m or 1h30m"
+LONGER = "must be a duration longer than 0: numbers with a unit (ms, s, m, h or d), for example 30m or 2h"
 INTERVAL = "must be auto or a duration: numbers with a unit (ms, s, m, h or d), for example 90s, 10m or 1h30m"
 ENDPOINT = (
     "spec.checkpoint.endpoint must be the URL of a store without a path, for example "

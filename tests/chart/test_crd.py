@@ -107,7 +107,7 @@ def test_columns_show_fields_that_exist() -> None:
     columns = {one["name"]: one["jsonPath"] for one in version["additionalPrinterColumns"]}
     assert list(columns) == [
         *("Phase", "Workers", "Step", "Reclaims", "Checkpoint", "Finished", "Age"),
-        *("Attempt", "Spot", "On-demand"),
+        *("Attempt", "Spot", "On-demand", "Saved"),
     ]
     assert [path for path in columns.values() if path not in FIELDS] == [".metadata.creationTimestamp"]
 

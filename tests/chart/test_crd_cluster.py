@@ -131,6 +131,17 @@ REFUSED: cabc.Mapping[str, tuple[dict[str, Any], str, str]] = {
         "spec.progressTimeout",
         sentences.INDEPENDENT_PROGRESS,
     ),
+    "a deadline of independent workers": (
+        shards(completeBy="2026-12-01T08:00:00Z"),
+        "spec.completeBy",
+        sentences.INDEPENDENT_DEADLINE,
+    ),
+    "a deadline in words": (job(completeBy="tomorrow"), "spec.completeBy", sentences.NO_TIME),
+    "a deadline without a zone": (
+        job(completeBy="2026-12-01T08:00:00"),
+        "spec.completeBy",
+        sentences.NO_TIME,
+    ),
     "an active deadline in words": (job(activeDeadline="a day"), "spec.activeDeadline", sentences.DURATION),
     "floor above parallelism": (
         shards(parallelism=2, spot={"onDemandFloor": 3}),
@@ -232,6 +243,16 @@ REFUSED: cabc.Mapping[str, tuple[dict[str, Any], str, str]] = {
         sentences.DIRECTORY_VOLUME,
     ),
     "window without a unit": (job(spot={"window": "90"}), "spec.spot.window", sentences.DURATION),
+    "a fallback for no time": (
+        job(spot={"fallback": {"for": "0s"}}),
+        "spec.spot.fallback.for",
+        sentences.LONGER,
+    ),
+    "a wait in words": (
+        job(spot={"fallback": {"after": "a while"}}),
+        "spec.spot.fallback.after",
+        sentences.DURATION,
+    ),
     "grace in words": (job(spot={"gracePeriod": "2 minutes"}), "spec.spot.gracePeriod", sentences.DURATION),
     "ttl in an unknown unit": (job(ttlAfterFinished="1w"), "spec.ttlAfterFinished", sentences.DURATION),
     "interval in words": (
@@ -268,7 +289,7 @@ def test_a_mistake_is_refused_with_its_field_and_what_to_do(
     ("document", "field"),
     [
         (job(spot={"fallback": {"after": "15m"}}), 'unknown field "spec.spot.fallback"'),
-        (job(completeBy="2026-12-01T08:00:00Z"), 'unknown field "spec.completeBy"'),
+        (job(minWorkers=2), 'unknown field "spec.minWorkers"'),
     ],
 )
 def test_a_field_of_a_later_version_is_refused_by_name(
@@ -298,6 +319,8 @@ def test_a_mode_of_a_later_version_is_refused_with_the_choices(server: api.Api) 
         job(checkpoint={"uri": "az://ck-1/tr", "endpoint": "https://account.blob.core.windows.net"}),
         job(checkpoint={"uri": "s3://ck/tr", "restore": "Step", "step": 7}),
         job(spot={"window": "1h30m", "gracePeriod": "1.5h"}, ttlAfterFinished="2d"),
+        job(spot={"fallback": {}}),
+        job(spot={"fallback": {"after": "0s", "for": "0.5h"}}),
         job(pod={"restartPolicy": "Never"}),
         job(workers=1000),
         shards(workers=10000, parallelism=1000, spot={"onDemandFloor": 1000}),

@@ -358,7 +358,7 @@ def test_an_edited_template_starts_anew(job: play.Job, api: Api) -> None:
 
 
 def workers(count: int) -> play.Object:
-    return {"desired": count, "running": count, "spot": count, "onDemand": 0, "succeeded": 0}
+    return {"desired": count, "running": count, "spot": count, "onDemand": 0, "succeeded": 0, "fallback": 0}
 
 
 def test_the_stock_controller_leaves_the_job_alone_and_tools_understand_it(job: play.Job, api: Api) -> None:

@@ -539,6 +539,7 @@ def test_a29_unknown_nodes_never_fill_the_floor_independent(
         wait_live(job, "tr-1-1", "tr-2-1", "tr-3-1")
         assert job.condition("FloorMet")["message"] == "workers on on-demand nodes: wanted 1, found 0"
         assert operator.metric("spottrain_job_floor_shortfall", namespace=job.namespace) == 1
+        assert job.events("FloorUnmet") == ["workers on on-demand nodes: wanted 1, found 0"]
         on_demand = {"name": "i-a29-on-demand", "labels": play.ON_DEMAND}
         with play.machines(api, on_demand):
             wait_live(job, "tr-0-1", "tr-1-1", "tr-2-1", "tr-3-1")

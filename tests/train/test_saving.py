@@ -202,3 +202,4 @@ def test_progress_tells_what_saves_take(bench: processes.Bench, tmp_path: Path):
     assert (said["stop"]["graceSeconds"], said["stop"]["fits"]) == (20.0, True)
     assert 5 < said["perSecond"] < 20
     assert (said["resumedFrom"], said["total"]) == (None, None)
+    assert said["began"] < said["checkpoint"]["time"]

@@ -24,6 +24,22 @@ class Capacity(enum.StrEnum):
         return self in {Capacity.ON_DEMAND, Capacity.NOT_SPOT}
 
 
+class Ask(enum.StrEnum):
+    """What a worker is asked to run on, each firmer than the one before; its pod's label says it."""
+
+    ONLY_SPOT = "only-spot"
+    """On spot nodes alone."""
+    SPOT = "spot"
+    """Rather on spot nodes, and on any others where there is no room on those."""
+    ON_DEMAND = "on-demand"
+    """On nodes that fill a floor alone."""
+
+    def exceeds(self, other: "Ask") -> bool:
+        """It is firmer about on-demand than the other one."""
+        order = tuple(Ask)
+        return order.index(self) > order.index(other)
+
+
 @dataclasses.dataclass(frozen=True)
 class Mark:
     """A node label with one of some values."""

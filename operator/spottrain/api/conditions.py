@@ -7,10 +7,12 @@ from typing import Final
 ACCEPTED: Final = "Accepted"
 RUNNING: Final = "Running"
 FLOOR_MET: Final = "FloorMet"
+SPOT_SUFFICIENT: Final = "SpotSufficient"
 GRACE_SUFFICIENT: Final = "GraceSufficient"
 WINDOW_HOLDS: Final = "WindowHolds"
 NOTICES_HEARD: Final = "NoticesHeard"
 CHECKPOINTS_STORED: Final = "CheckpointsStored"
+DEADLINE_FEASIBLE: Final = "DeadlineFeasible"
 SUSPENDED: Final = "Suspended"
 COMPLETE: Final = "Complete"
 FAILED: Final = "Failed"
@@ -42,6 +44,11 @@ FLOOR_HELD: Final = "FloorHeld"
 NO_FLOOR: Final = "NoFloor"
 FLOOR_UNMET: Final = "FloorUnmet"
 
+# SpotSufficient
+FELL_BACK: Final = "FellBack"
+FALLBACK_OVER: Final = "FallbackOver"
+SPOT_FOUND: Final = "SpotFound"
+
 # GraceSufficient
 SAVE_FITS: Final = "SaveFits"
 SAVE_TOO_SLOW: Final = "SaveTooSlow"
@@ -57,6 +64,12 @@ AGENT_MISSING: Final = "AgentMissing"
 # CheckpointsStored
 STORED: Final = "Stored"
 NOT_STORED: Final = "NotStored"
+
+# DeadlineFeasible
+ON_TIME: Final = "OnTime"
+TOO_LATE: Final = "TooLate"
+WORK_UNKNOWN: Final = "WorkUnknown"
+NO_DEADLINE: Final = "NoDeadline"
 
 # Suspended
 BY_SPEC: Final = "SuspendedBySpec"
@@ -84,6 +97,7 @@ FORCE_DELETED: Final = "ForceDeleted"
 SPEC_CHANGED: Final = "SpecChanged"
 RECLAIM_HINT: Final = "ReclaimHint"
 TRAINS_ON: Final = "TrainsOn"
+PRICE_UNREADABLE: Final = "PriceUnreadable"
 
 PASSING: Final = {WAITING_FOR_WORKERS, WAITING_FOR_PREDECESSORS}
 """Reasons that come and go by themselves while a gang is replaced; no decision is made on them."""

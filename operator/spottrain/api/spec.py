@@ -2,12 +2,14 @@
 
 import collections.abc as cabc
 import dataclasses
+import datetime as dt
 import enum
 import math
 import re
 from typing import Any
 
 from spottrain.api import duration
+from spottrain.api import prices as price
 
 
 class InvalidSpecError(ValueError):
@@ -35,6 +37,14 @@ class Spread(enum.StrEnum):
 
 
 @dataclasses.dataclass(frozen=True)
+class Fallback:
+    """How many seconds a worker waits for a spot node, and for how many it may then be on on-demand too."""
+
+    after: float = 900.0
+    length: float = 7200.0
+
+
+@dataclasses.dataclass(frozen=True)
 class Spot:
     """How far the job trusts spot capacity. `floor` is a number of workers; durations are seconds."""
 
@@ -44,6 +54,7 @@ class Spot:
     spread: Spread = Spread.PACK
     keep_training: bool = False
     """After a notice the gang trains on for as long as its save will still fit."""
+    fallback: Fallback | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,11 +96,13 @@ class Spec:
     ttl: float | None = None
     active_deadline: float | None = None
     progress_timeout: float | None = None
+    complete_by: dt.datetime | None = None
     worker_hostnames: bool = False
     mode: Mode = Mode.GANG
     parallelism: int = DEFAULT_PARALLELISM
     max_failures_per_index: int = DEFAULT_FAILURES
     max_failed_indexes: int | None = None
+    prices: price.Prices | None = None
 
     @property
     def independent(self) -> bool:
@@ -116,19 +129,25 @@ def parse(raw: cabc.Mapping[str, Any]) -> Spec:
     template = raw.get("template")
     if not isinstance(template, cabc.Mapping) or not template.get("spec", {}).get("containers"):
         raise InvalidSpecError("spec.template.spec.containers: name at least one container")
+    spot = _spot(raw.get("spot") or {}, at_once, mode)
+    placement = _seconds(raw.get("placementTimeout", "15m"), "spec.placementTimeout") or 0.0
+    if mode is Mode.GANG and workers > 1:
+        _check_order(spot.fallback, placement)
     return Spec(
         workers=workers,
         template=template,
         checkpoint=_checkpoint(raw.get("checkpoint") or {}, mode),
-        spot=_spot(raw.get("spot") or {}, at_once, mode),
+        spot=spot,
         suspend=bool(raw.get("suspend", False)),
-        placement_timeout=_seconds(raw.get("placementTimeout", "15m"), "spec.placementTimeout") or 0.0,
+        placement_timeout=placement,
         ttl=_seconds(raw.get("ttlAfterFinished"), "spec.ttlAfterFinished"),
         progress_timeout=_progress_timeout(raw, mode),
         active_deadline=_seconds(raw.get("activeDeadline"), "spec.activeDeadline"),
+        complete_by=_complete_by(raw, mode),
         worker_hostnames=bool(raw.get("workerHostnames", False)),
         mode=mode,
         parallelism=parallelism,
+        prices=_prices(raw.get("prices")),
         **_budgets(raw, mode),
     )
 
@@ -141,6 +160,28 @@ def _progress_timeout(raw: cabc.Mapping[str, Any], mode: Mode) -> float | None:
             "spec.template.spec"
         )
     return timeout
+
+
+_TIME = re.compile(r"2\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+
+
+def _complete_by(raw: cabc.Mapping[str, Any], mode: Mode) -> dt.datetime | None:
+    text = raw.get("completeBy")
+    if text is None:
+        return None
+    if mode is not Mode.GANG:
+        raise InvalidSpecError(
+            "spec.completeBy: the work left is only known of a gang; leave it out, and set "
+            "spec.spot.onDemandFloor for the workers that must not wait for spot"
+        )
+    try:
+        if _TIME.fullmatch(str(text)):
+            return duration.parse_time(str(text))
+    except ValueError:
+        pass
+    raise InvalidSpecError(
+        f'spec.completeBy: "{text}" is not a time; write date, time and zone, like 2026-12-01T08:00:00Z'
+    )
 
 
 def _mode(raw: cabc.Mapping[str, Any], workers: int) -> Mode:
@@ -177,6 +218,7 @@ def _spot(raw: cabc.Mapping[str, Any], workers: int, mode: Mode) -> Spot:
         grace=_seconds(raw.get("gracePeriod"), "spec.spot.gracePeriod"),
         spread=spread,
         keep_training=_keep_training(raw, mode),
+        fallback=_fallback(raw.get("fallback")),
     )
 
 
@@ -188,6 +230,26 @@ def _keep_training(raw: cabc.Mapping[str, Any], mode: Mode) -> bool:
             "leave it out"
         )
     return keep
+
+
+def _fallback(raw: cabc.Mapping[str, Any] | None) -> Fallback | None:
+    if raw is None:
+        return None
+    after = _seconds(raw.get("after", "15m"), "spec.spot.fallback.after") or 0.0
+    length = _seconds(raw.get("for", "2h"), "spec.spot.fallback.for")
+    if not length:
+        raise InvalidSpecError("spec.spot.fallback.for: write a duration longer than 0, for example 2h")
+    return Fallback(after, length)
+
+
+def _check_order(fallback: Fallback | None, placement: float) -> None:
+    """A gang that gives its nodes back begins to wait anew, and would never have waited for long enough."""
+    if fallback is not None and fallback.after > placement:
+        raise InvalidSpecError(
+            f"spec.spot.fallback.after: {duration.format_seconds(fallback.after)} is longer than "
+            f"spec.placementTimeout ({duration.format_seconds(placement)}), after which a gang that is not "
+            "whole gives its nodes back and waits anew: lower the one or raise the other"
+        )
 
 
 def _floor(raw: Any, workers: int, mode: Mode) -> int:
@@ -206,6 +268,22 @@ def _floor(raw: Any, workers: int, mode: Mode) -> int:
             f"{field}: {floor} is more than the {workers} {which}; lower it or add workers"
         )
     return floor
+
+
+def _prices(raw: cabc.Mapping[str, Any] | None) -> price.Prices | None:
+    if raw is None:
+        return None
+    missing = [key for key in ("spot", "onDemand") if key not in raw]
+    if missing:
+        raise InvalidSpecError(f"spec.prices.{missing[0]} is missing: one price says nothing; write both")
+    return price.Prices(_price(raw, "spot"), _price(raw, "onDemand"))
+
+
+def _price(raw: cabc.Mapping[str, Any], key: str) -> price.Amount:
+    try:
+        return price.parse(str(raw[key]))
+    except ValueError as error:
+        raise InvalidSpecError(f"spec.prices.{key}: {error}") from error
 
 
 def _checkpoint(raw: cabc.Mapping[str, Any], mode: Mode) -> Checkpoint:

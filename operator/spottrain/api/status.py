@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from spottrain.api import conditions as words
 from spottrain.api import duration, indexes
+from spottrain.api import ledger as ledgers
 from spottrain.api import shards as shard
 from spottrain.api.conditions import Condition
 
@@ -47,6 +48,8 @@ class Cause(enum.StrEnum):
     """The gang could not be placed whole in time and gave back the nodes that it held."""
     SPEC_CHANGED = "SpecChanged"
     RESUMED = "Resumed"
+    MOVED = "Moved"
+    """It goes on in another place, on-demand or spot, for its deadline."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +69,12 @@ class Attempt:
     index: int | None = None
     running: dt.datetime | None = None
     end: dt.datetime | None = None
+    placed: dt.datetime | None = None
+    """When all of its workers had a node; noted for jobs with a deadline."""
+    stepping: dt.datetime | None = None
+    """When worker 0 first told a step that this life did."""
+    on_demand: bool = False
+    """All of its workers are made for on-demand nodes, for the deadline."""
     more: tuple[tuple[str, Any], ...] = dataclasses.field(default_factory=tuple)
     """Fields of a newer version, kept as they were found."""
 
@@ -89,6 +98,22 @@ class Storm:
 
 
 @dataclasses.dataclass(frozen=True)
+class Fallback:
+    """Spot had no room. `until`: until when workers may be made for on-demand nodes too; None: that is past.
+
+    `times`: how often in a row, without spot having had room for all workers in between.
+    """
+
+    since: dt.datetime
+    until: dt.datetime | None
+    times: int = 1
+
+    def allows(self, now: dt.datetime) -> bool:
+        """Workers that are made now may go to on-demand nodes."""
+        return self.until is not None and now < self.until
+
+
+@dataclasses.dataclass(frozen=True)
 class Reclaim:
     """The newest loss of a worker with its node or by eviction."""
 
@@ -105,7 +130,10 @@ class Reclaim:
 
 @dataclasses.dataclass(frozen=True)
 class Workers:
-    """How many workers there are, counted in this pass. `indexes` is of an Independent job: all of them."""
+    """How many workers there are, counted in this pass. `indexes` is of an Independent job: all of them.
+
+    `fallback`: those of `on_demand` that are there because spot had no room.
+    """
 
     desired: int = 0
     running: int = 0
@@ -113,6 +141,7 @@ class Workers:
     spot: int = 0
     succeeded: int = 0
     indexes: int = 0
+    fallback: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -165,6 +194,8 @@ class Status:
     active_since: dt.datetime | None = None
     storm: Storm = Storm()
     failed_nodes: tuple[FailedNode, ...] = ()
+    fallback: Fallback | None = None
+    cost: ledgers.Ledger = ledgers.EMPTY
 
     @property
     def over(self) -> bool:
@@ -176,9 +207,10 @@ class Status:
     def decides_as(self, other: "Status") -> bool:
         """Whatever follows from the one follows from the other: they differ in words and counts alone.
 
-        Counts of workers, `go_attempt`, the words of conditions and what is told of progress beside the step
-        are for people; no policy reads them. Which workers were seen is for an operator that comes after this
-        one alone. All of it is written within seconds.
+        Counts of workers, `go_attempt`, the words of conditions, what is told of progress beside the step and
+        what it costs are for people; no policy reads them, but for the one of `completeBy`, which can do with
+        what was written last. Which workers were seen is for an operator that comes after this one alone. All
+        of it is written within seconds.
         """
         return self.decisions == other.decisions
 
@@ -195,6 +227,7 @@ class Status:
             created=NONE,
             progress=Progress(),
             checkpoint=None,
+            cost=ledgers.EMPTY,
         )
         return bare, words.decided(self.conditions)
 
@@ -220,6 +253,7 @@ def parse(raw: cabc.Mapping[str, Any]) -> Status:
             spot=workers.get("spot", 0),
             succeeded=workers.get("succeeded", 0),
             indexes=workers.get("indexes", 0),
+            fallback=workers.get("fallback", 0),
         ),
         step=(raw.get("progress") or {}).get("step"),
         progress=_progress(raw.get("progress") or {}),
@@ -233,6 +267,8 @@ def parse(raw: cabc.Mapping[str, Any]) -> Status:
         active_since=duration.optional_time(raw.get("activeSince")),
         storm=_storm(raw.get("storm") or {}),
         failed_nodes=tuple(_failed_node(one) for one in raw.get("failedNodes", ())),
+        fallback=_fallback(raw.get("fallback") or {}),
+        cost=ledgers.parse(raw.get("cost") or {}),
     )
 
 
@@ -260,6 +296,7 @@ def _all_fields(status: Status) -> dict[str, Any]:
             "onDemand": workers.on_demand,
             "spot": workers.spot,
             "succeeded": workers.succeeded,
+            "fallback": workers.fallback,
             **({} if status.shards is None else {"indexes": workers.indexes}),
         },
         "workersText": f"{workers.running}/{workers.desired}",
@@ -275,6 +312,8 @@ def _all_fields(status: Status) -> dict[str, Any]:
         "activeSince": _time(status.active_since),
         "storm": None if storm == Storm() else _without_none(dataclasses.asdict(storm)),
         "failedNodes": [_render_failed_node(one) for one in status.failed_nodes] or None,
+        "fallback": _render_fallback(status.fallback),
+        "cost": ledgers.render(status.cost),
     }
 
 
@@ -321,6 +360,20 @@ def _render_condition(condition: Condition) -> dict[str, Any]:
 
 def _storm(raw: cabc.Mapping[str, Any]) -> Storm:
     return Storm(reclaims=raw.get("reclaims", 0), step=raw.get("step"))
+
+
+def _fallback(raw: cabc.Mapping[str, Any]) -> Fallback | None:
+    if "since" not in raw:
+        return None
+    until = duration.optional_time(raw.get("until"))
+    return Fallback(duration.parse_time(raw["since"]), until, raw.get("times", 1))
+
+
+def _render_fallback(fallback: Fallback | None) -> dict[str, Any] | None:
+    """With `until` even where there is none: a merge patch takes away what is null, not what is left out."""
+    if fallback is None:
+        return None
+    return {"since": _time(fallback.since), "until": _time(fallback.until), "times": fallback.times}
 
 
 def _failed_node(raw: cabc.Mapping[str, Any]) -> FailedNode:
@@ -377,6 +430,9 @@ def _attempt(raw: cabc.Mapping[str, Any]) -> Attempt:
         index=raw.get("index"),
         running=duration.optional_time(raw.get("runningTime")),
         end=duration.optional_time(raw.get("endTime")),
+        placed=duration.optional_time(raw.get("placedTime")),
+        stepping=duration.optional_time(raw.get("firstStepTime")),
+        on_demand=raw.get("onDemand", False),
         more=tuple(sorted((key, value) for key, value in raw.items() if key not in _ATTEMPT_FIELDS)),
     )
 
@@ -397,6 +453,9 @@ def _attempt_fields(attempt: Attempt) -> dict[str, Any]:
         "index": attempt.index,
         "runningTime": _time(attempt.running),
         "endTime": _time(attempt.end),
+        "placedTime": _time(attempt.placed),
+        "firstStepTime": _time(attempt.stepping),
+        "onDemand": attempt.on_demand or None,
     }
 
 

@@ -1,8 +1,10 @@
 """The cluster, by the user's own kubectl: with its credentials, contexts and log-in helpers."""
 
+import argparse
 import json
+import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,29 +13,114 @@ from spottrain import errors
 Object = dict[str, Any]
 LIMIT_SECONDS = 60.0
 
+FLAGS = (
+    "kubeconfig",
+    "context",
+    "cluster",
+    "user",
+    "server",
+    "token",
+    "as",
+    "as-group",
+    "as-uid",
+    "certificate-authority",
+    "tls-server-name",
+)
+"""Those of kubectl that say which cluster, and who asks; passed on as they are."""
+
+_MEANINGS = {
+    r"containerLogs": "the node does not answer, so its logs can't be had: is it gone?",
+    r"doesn't have a resource type \"spottrainingjobs|could not find the requested resource": (
+        "this cluster knows no SpotTrainingJob: install spottrain there (`helm install`, docs/install.md), "
+        "or choose another one with --context"
+    ),
+    r"Forbidden": (
+        "the cluster does not allow that: ask for the role `view` in the namespace (the chart adds "
+        "SpotTrainingJobs to it), or name your own namespace with -n"
+    ),
+    r"Unauthorized|must be logged in|provide credentials": (
+        "the cluster does not know you: log in as you do for kubectl, and try `kubectl auth whoami`"
+    ),
+    r"Unable to connect|connection to the server|connection refused|no such host|i/o timeout"
+    r"|invalid configuration|does not exist|incomplete configuration|deadline exceeded": (
+        "kubectl reaches no cluster: `kubectl cluster-info` must work first; see --context and --kubeconfig"
+    ),
+}
+"""What its words mean, and what to do; the first that fits."""
+
+
+def add_arguments(one: argparse.ArgumentParser) -> None:
+    """The flags of kubectl itself, for `chosen`."""
+    group = one.add_argument_group("kubectl's own flags")
+    for flag in FLAGS:
+        group.add_argument(f"--{flag}", metavar=flag.upper(), help=argparse.SUPPRESS if "-" in flag else flag)
+
+
+def chosen(given: argparse.Namespace) -> "Kubectl":
+    """The kubectl to ask, with the flags that were given."""
+    values = {flag: getattr(given, flag.replace("-", "_")) for flag in FLAGS}
+    return Kubectl(tuple(f"--{flag}={value}" for flag, value in values.items() if value))
+
 
 @dataclass(frozen=True)
 class Kubectl:
-    """`context`: of the kubeconfig; the current one if it is empty."""
+    """`flags`: which cluster, and who asks, such as `--context=prod`."""
 
-    context: str = ""
+    flags: tuple[str, ...] = ()
 
     def get(self, *what: str) -> Object:
         """An object, or a list of them. Raises ClusterError with kubectl's own words."""
         return dict(json.loads(self.run("get", *what, "--output=json")))
 
+    def find(self, *what: str) -> Object | None:
+        """An object, or None if there is no such one. Raises ClusterError."""
+        text = self.run("get", *what, "--ignore-not-found", "--output=json")
+        return dict(json.loads(text)) if text.strip() else None
+
     def run(self, *arguments: str) -> str:
-        """What it prints. Raises ClusterError with its own words."""
-        command = ["kubectl", *self._chosen(), f"--request-timeout={LIMIT_SECONDS:.0f}s", *arguments]
+        """What it prints. Raises ClusterError: what to do, if that is known, and its own words."""
+        command = ["kubectl", *self.flags, f"--request-timeout={LIMIT_SECONDS:.0f}s", *arguments]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - no shell
+            done = subprocess.run(  # noqa: S603 - no shell
+                command, capture_output=True, text=True, errors="replace", check=False
+            )
         except FileNotFoundError as error:
-            raise errors.ClusterError(
-                "kubectl is not in PATH: install it, or add its folder to PATH"
-            ) from error
+            raise _no_kubectl() from error
         if done.returncode:
-            raise errors.ClusterError(f"kubectl {arguments[0]}: {done.stderr.strip()}")
+            raise errors.ClusterError(sentence(arguments[0], done.stderr))
         return done.stdout
 
-    def _chosen(self) -> Sequence[str]:
-        return [f"--context={self.context}"] if self.context else []
+    def stream(self, *arguments: str) -> Iterator[str]:
+        """Its lines as they come. Raises ClusterError when it ends badly."""
+        command = ["kubectl", *self.flags, *arguments]
+        try:
+            process = subprocess.Popen(  # noqa: S603 - no shell
+                command,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                bufsize=1,
+            )
+        except FileNotFoundError as error:
+            raise _no_kubectl() from error
+        with process:
+            try:
+                yield from process.stdout or ()
+                said = process.stderr.read() if process.stderr else ""
+            finally:
+                process.terminate()
+        if process.returncode > 0:
+            raise errors.ClusterError(sentence(arguments[0], said))
+
+
+def sentence(verb: str, said: str) -> str:
+    """What kubectl's complaint means, if that is known, with its own words."""
+    words = said.strip()
+    meaning = next((text for pattern, text in _MEANINGS.items() if re.search(pattern, words)), "")
+    last = words.splitlines()[-1] if words else "it said nothing"
+    return f"{meaning} ({last})" if meaning else f"kubectl {verb}: {words}"
+
+
+def _no_kubectl() -> errors.ClusterError:
+    return errors.ClusterError("kubectl is not in PATH: install it, or add its folder to PATH")

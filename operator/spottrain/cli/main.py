@@ -23,6 +23,7 @@ from spottrain.checkpoint.store import Store
 from spottrain.cli import (
     batches,
     checkpoints,
+    cluster,
     drill,
     kubectl,
     lives,
@@ -45,12 +46,14 @@ def main() -> None:
 
 def run(arguments: Sequence[str], env: Mapping[str, str]) -> int:
     """Do what the arguments say; the exit code."""
-    given = _parser(env).parse_args(arguments)
+    given = parser(env).parse_args(arguments)
     try:
         code: int = given.act(given)
     except errors.SpottrainError as error:
         sys.stderr.write(f"spottrain: {error}\n")
         return 1
+    except KeyboardInterrupt:
+        return 130
     except BrokenPipeError:
         # `| head` has seen enough. Python would complain once more when it closes the stream.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -58,11 +61,13 @@ def run(arguments: Sequence[str], env: Mapping[str, str]) -> int:
     return code
 
 
-def _parser(env: Mapping[str, str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="spottrain", description="Spot jobs by hand: forecasts, checkpoints, results, nodes."
+def parser(env: Mapping[str, str]) -> argparse.ArgumentParser:
+    """All commands; see completion.py for who else reads it."""
+    root = argparse.ArgumentParser(
+        prog=_program(), description="Spot jobs: how they fare, forecasts, checkpoints, results, nodes."
     )
-    topics = parser.add_subparsers(required=True, metavar="TOPIC")
+    topics = root.add_subparsers(required=True, metavar="TOPIC")
+    cluster.add_arguments(topics)
     _verify_resume_arguments(topics)
     planning.add_arguments(topics).set_defaults(act=_plan)
     topic = topics.add_parser("checkpoints", help="what lies below a checkpoint URI")
@@ -93,7 +98,12 @@ def _parser(env: Mapping[str, str]) -> argparse.ArgumentParser:
     one.add_argument("--target-region", help="if it isn't --region")
     _batch_arguments(topics, env)
     _drill_arguments(topics)
-    return parser
+    return root
+
+
+def _program() -> str:
+    """What the user wrote: kubectl runs the program `kubectl-spottrain` for `kubectl spottrain`."""
+    return "kubectl spottrain" if Path(sys.argv[0]).stem == "kubectl-spottrain" else "spottrain"
 
 
 def _place_arguments(one: argparse.ArgumentParser, env: Mapping[str, str]) -> None:
@@ -148,13 +158,13 @@ def _drill_arguments(topics: Any) -> None:
     one.add_argument("node", metavar="NODE")
     one.add_argument("--window", type=_duration, default=30.0, help="how long the notice is (30s)")
     one.add_argument("--force", action="store_true", help="also on a node that isn't known as a spot node")
-    one.add_argument("--context", default="", help="context of the kubeconfig (the current one)")
+    kubectl.add_arguments(one)
 
 
 def _drill(given: argparse.Namespace) -> int:
     wish = drill.Wish(given.node, given.window, given.force)
     try:
-        drill.run(wish, kubectl.Kubectl(given.context), SystemClock(), _tell)
+        drill.run(wish, kubectl.chosen(given), SystemClock(), _tell)
     except KeyboardInterrupt:
         _tell(f"called off: the agent takes {given.node}'s mark away")
         return 1

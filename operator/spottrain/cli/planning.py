@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from spottrain import errors
-from spottrain.api import clouds, duration
+from spottrain.api import clouds, duration, prices
 from spottrain.api import spec as specs
 from spottrain.cli import words
-from spottrain.policy import estimate, forecast, hazard, interval, money, pools
+from spottrain.policy import estimate, forecast, hazard, interval, pools
 
 SAVE, RESTART = 60.0, 300.0
 """Seconds, where nothing is said and nothing was measured."""
@@ -70,7 +70,7 @@ def _part(text: str) -> float:
 
 
 seconds = _argument(duration.parse_seconds)
-price = _argument(money.parse)
+price = _argument(prices.parse)
 share = _argument(_share)
 part = _argument(_part)
 
@@ -107,7 +107,7 @@ def ask(given: argparse.Namespace, now: float) -> estimate.Question:
         rate=rate,
         pools=known,
         now=now,
-        prices=_prices(given, raw.get("prices") or {}),
+        prices=_prices(given, spec.prices),
         seed=given.seed,
     )
 
@@ -168,17 +168,14 @@ def _pools(path: Path | None, wanted: Sequence[str]) -> dict[str, hazard.Record]
     return spot
 
 
-def _prices(given: argparse.Namespace, raw: Mapping[str, Any]) -> money.Prices | None:
-    try:
-        spot = given.spot_price or (money.parse(str(raw["spot"])) if "spot" in raw else None)
-        bought = given.on_demand_price or (money.parse(str(raw["onDemand"])) if "onDemand" in raw else None)
-    except ValueError as error:
-        raise errors.ConfigError(f"spec.prices: {error}") from error
+def _prices(given: argparse.Namespace, said: prices.Prices | None) -> prices.Prices | None:
+    spot = given.spot_price or (said.spot if said else None)
+    bought = given.on_demand_price or (said.on_demand if said else None)
     if spot is None and bought is None:
         return None
     if spot is None or bought is None:
         raise errors.ConfigError("one price says nothing: give --spot-price and --on-demand-price")
-    return money.Prices(spot, bought)
+    return prices.Prices(spot, bought)
 
 
 def table(answer: estimate.Answer) -> str:

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from spottrain.api import duration
 from spottrain.cli import checkpoints, overview
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
@@ -27,9 +28,33 @@ def size(count: float) -> str:
     return f"{count:.1f} {_UNITS[-1]}"
 
 
+_HARMFUL = {
+    code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(127, 160)) if code not in {9, 10}
+}
+
+
+def harmless(text: str) -> str:
+    """Without control characters: what a program wrote must not steer a terminal, nor break a page."""
+    return text.translate(_HARMFUL)
+
+
+def span(seconds: float) -> str:
+    """A duration in its two largest units: `28s`, `4m10s`, `3h12m`, `5d3h`."""
+    whole = max(0, round(seconds))
+    parts = ((whole // 86400, "d"), (whole // 3600 % 24, "h"), (whole // 60 % 60, "m"), (whole % 60, "s"))
+    first = next((place for place, (number, _) in enumerate(parts) if number), 3)
+    return "".join(f"{number}{unit}" for number, unit in parts[first : first + 2] if number) or "0s"
+
+
 def as_json(value: Any) -> str:
-    """JSON, indented."""
-    return json.dumps(value, indent=2)
+    """JSON, indented; moments as RFC 3339."""
+    return json.dumps(value, indent=2, default=_plain)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dt.datetime):
+        return duration.format_time(value)
+    raise TypeError(f"{value!r} has no place in JSON")
 
 
 def save(one: overview.Save) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from spottrain.kube import (
     hazards,
     leases,
     observe,
+    prices,
     reflector,
     tails,
     views,
@@ -59,7 +60,7 @@ class Operator:
         )
         node_cache = reflector.Reflector(client, clients.NODES, self._node_changed, trim=views.metadata_alone)
         self.reflectors = (*self._pod_caches, *self._job_caches, node_cache)
-        self.metrics = registry.Metrics()
+        self.metrics = registry.Metrics(teams=bool(settings.team_label))
         client.sent = self.metrics.sent
         if settings.decisions.agents:
             self.metrics.count_deaf_nodes(
@@ -83,6 +84,11 @@ class Operator:
         sinks = apply.Sinks(pod=self._learn_pod, job=self._learn_job)
         applier = apply.Applier(client, world, sinks)
         self.work = reconciler.Reconciler(reconciler.Jobs(), world, applier, settings.decisions, self.metrics)
+        self.work.team_label = settings.team_label
+        self._prices: prices.Prices | None = None
+        if settings.prices_map:
+            offers = self._prices = prices.Prices(client, clients.own_namespace(), settings.prices_map)
+            self.work.prices = lambda: offers.table
 
         self.hazards = hazards.Hazards(
             self._pods, self._nodes, self.work.losses, settings.decisions.node_loss
@@ -204,11 +210,15 @@ class Operator:
                 await self._election.win()
                 parts.create_task(self._election.hold(), name="election")
             self._windows.begin()
+            if self._prices is not None:
+                await self._prices.read()
+                parts.create_task(self._prices.run(), name="prices")
             parts.create_task(self.work.run(self.synced()), name="workers")
             parts.create_task(self.sweep(), name="sweep")
             parts.create_task(self._learn(), name="hazards")
             parts.create_task(self.leases.run(), name="leases")
             parts.create_task(self.work.progress.run(), name="progress")
+            parts.create_task(self.work.deadlines.run(), name="deadlines")
             parts.create_task(handlers.run(self.work, self.settings.namespaces), name="kopf")
 
     async def _learn(self) -> None:

@@ -7,11 +7,12 @@ import logging
 import secrets
 from typing import Any
 
-from spottrain.api import status
-from spottrain.controller import queue
+from spottrain.api import prices, status
+from spottrain.api import spec as specs
+from spottrain.controller import deadlines, queue
 from spottrain.kube import apply, clock, errors, losses, observe, progress, recent, reflector, views
-from spottrain.metrics import registry
-from spottrain.plan import actions, decide, storms
+from spottrain.metrics import costs, registry
+from spottrain.plan import actions, decide, outlook, storms
 from spottrain.plan import progress as asking
 from spottrain.plan import snapshot as snap
 from spottrain.policy import hazard
@@ -106,7 +107,12 @@ class Reconciler:
         self.losses = losses.Losses()
         self.known: cabc.Mapping[snap.Pool, hazard.Record] = {}
         """What has been learnt of pools; kept up to date by whoever learns it."""
+        self.prices: cabc.Callable[[], prices.Table] = prices.Table
+        """What the ConfigMap of prices says, if there is one."""
+        self.team_label = ""
+        """The label of jobs that names who pays; none: nobody asks."""
         self.progress = progress.Progress(self.queue.add, settings.progress)
+        self.deadlines = deadlines.Deadlines(self.queue.add)
 
     async def run(self, ready: cabc.Awaitable[None]) -> None:
         """Work until cancelled; nothing is decided before every cache is filled."""
@@ -151,6 +157,8 @@ class Reconciler:
             losses=self.losses.since(now - storms.LONGEST_REST),
             known=dict(self.known),
             progress=self.progress.get(key),
+            prices=self.prices(),
+            plan=self.deadlines.get(key),
         )
         await self._world.look_for_absent_nodes(key)
         snapshot = self._world.snapshot(raw, moment)
@@ -158,17 +166,28 @@ class Reconciler:
         for reclaim in (plan.status.last_reclaim, *plan.reclaims):
             self.losses.note(reclaim)
         self.progress.follow(key, _whom_to_ask(snapshot))
+        question = outlook.question(snapshot)
+        if question is not None:
+            self.deadlines.ask(key, question)
         # Of an index that a newer status calls finished no pod may be made.
         sure = snapshot.independent and plan.makes_pods
         written = await self._applier.write_status(raw, snapshot, plan.status, sure=sure)
         if written.raw is not None:
             self.jobs.put(written.raw)
         self._metrics.saw(_change(snapshot, plan))
+        if written.again is None:  # nothing is counted that wasn't written
+            self._metrics.costs.paid(self._payer(raw, snapshot), snapshot.status.cost, plan.status.cost)
         outcome = await self._applier.carry_out(written.raw or raw, snapshot, plan)
         self._remember(key, snapshot, outcome)
         if outcome.taken:
             self._tried.set(snapshot.uid, snapshot.template_hash)
         self._plan_next(key, snapshot, Result(plan, written, outcome))
+
+    def _payer(self, raw: Object, snapshot: snap.Snapshot) -> costs.Payer:
+        labels = raw["metadata"].get("labels") or {}
+        priced = isinstance(snapshot.spec, specs.Spec) and snapshot.spec.prices is not None
+        team = labels.get(self.team_label, "")
+        return costs.Payer(snapshot.namespace, snapshot.name, snapshot.uid, team, priced)
 
     def _plan_next(self, key: reflector.Key, snapshot: snap.Snapshot, result: Result) -> None:
         plan, outcome = result.plan, result.outcome
@@ -209,15 +228,19 @@ class Reconciler:
     def _forget(self, key: reflector.Key) -> None:
         self._refusals.pop(key, None)
         self.progress.follow(key, None)
+        self.deadlines.forget(key)
         self.queue.succeed(key)
         self.queue.hurry(key, False)
         self._world.pods.forget(key)
         self._metrics.forget(*key)
+        self._metrics.costs.forget(key, clock.now())
 
 
 def _whom_to_ask(snapshot: snap.Snapshot) -> progress.Target | None:
     pod = asking.asked(snapshot)
-    return progress.Target(pod.attempt_id, pod.ip, asking.timeout(snapshot)) if pod else None
+    if pod is None:
+        return None
+    return progress.Target(pod.attempt_id, pod.ip, asking.timeout(snapshot), asking.needed(snapshot))
 
 
 def _same(new: snap.Refusal, known: snap.Refusal | None) -> bool:
@@ -229,4 +252,6 @@ def _change(snapshot: snap.Snapshot, plan: actions.Plan) -> registry.Change:
     floor = 0 if isinstance(snapshot.spec, Exception) else snapshot.spec.spot.floor
     before, after = snapshot.status, plan.status
     placed = max((pod.bound for pod in snapshot.current.values() if pod.bound), default=None)
-    return registry.Change(snapshot.namespace, snapshot.name, floor, before, after, plan.reclaims, placed)
+    return registry.Change(
+        snapshot.namespace, snapshot.name, floor, before, after, plan.reclaims, placed, plan.slack
+    )

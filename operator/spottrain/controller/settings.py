@@ -14,7 +14,8 @@ from spottrain.plan import snapshot as snap
 class Settings:
     """Parsed settings. No `namespaces` means all of them; no `lease` means there is one operator only.
 
-    `pools_map` is the ConfigMap that keeps what is learnt of pools; none: it is learnt anew.
+    `pools_map` is the ConfigMap that keeps what is learnt of pools; none: it is learnt anew. `prices_map` is
+    the one that has prices, and `team_label` the label of jobs that names who pays; both may be empty.
     """
 
     namespaces: tuple[str, ...]
@@ -23,6 +24,8 @@ class Settings:
     http_port: int
     log_level: str
     pools_map: str
+    prices_map: str
+    team_label: str
     decisions: snap.Settings
 
 
@@ -42,6 +45,8 @@ def parse(arguments: cabc.Sequence[str], environment: cabc.Mapping[str, str]) ->
     flag(
         "pools-map", "", "name of the ConfigMap that keeps what is learnt of pools; none means it is not kept"
     )
+    flag("prices-map", "", "name of the ConfigMap that has the prices of workers; none means there is none")
+    flag("team-label", "", "label of jobs that names who pays, for the metrics of cost; none means no label")
     flag("node-loss-seconds", "5", "how long a node may be NotReady before its workers are given up")
     flag("settlement-seconds", "75", "how long a lost node may still explain a worker's failure")
     flag("progress-seconds", "30", "how often a job's progress goes into its status; 0: never")
@@ -65,6 +70,8 @@ def parse(arguments: cabc.Sequence[str], environment: cabc.Mapping[str, str]) ->
             http_port=int(given.http_port),
             log_level=given.log_level.upper(),
             pools_map=given.pools_map,
+            prices_map=given.prices_map,
+            team_label=given.team_label,
             decisions=snap.Settings(
                 node_loss=_seconds(given.node_loss_seconds),
                 settlement=_seconds(given.settlement_seconds),

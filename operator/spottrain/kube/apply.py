@@ -228,8 +228,8 @@ class _Work:
                 return await self._try_job()
             case actions.CreatePod(overlay):
                 return await self._create_pod(overlay)
-            case actions.DeletePod(name, uid, grace):
-                return await self._delete(clients.PODS, name, uid, grace)
+            case actions.DeletePod(name, uid, grace, version):
+                return await self._delete(clients.PODS, name, uid, grace, version)
             case actions.DeleteJob(uid):
                 return await self._delete(clients.JOBS, self.snapshot.name, uid, None)
             case actions.DeleteSelf():
@@ -358,8 +358,11 @@ class _Work:
             reason = conditions.NAMESPACE_TERMINATING
         return snap.Refusal(reason, error.message[:1024], self.snapshot.generation, permanent=not waits)
 
-    async def _delete(self, resource: clients.Resource, name: str, uid: str, grace: int | None) -> Result:
-        body: Object = {"preconditions": {"uid": uid}, "propagationPolicy": "Background"}
+    async def _delete(
+        self, resource: clients.Resource, name: str, uid: str, grace: int | None, version: str = ""
+    ) -> Result:
+        only_if = {"uid": uid, **({"resourceVersion": version} if version else {})}
+        body: Object = {"preconditions": only_if, "propagationPolicy": "Background"}
         if grace is not None:
             body["gracePeriodSeconds"] = grace
         try:
@@ -367,7 +370,7 @@ class _Work:
                 "DELETE", resource.path(self.snapshot.namespace, name), body=body
             )
         except (errors.NotFoundError, errors.ConflictError):
-            return None  # gone, or another of the same name
+            return None  # gone, another of the same name, or not as it was seen
         # One that somebody else's deletion has just overtaken comes back without a version: it is gone.
         if answer.get("kind") == "Pod" and answer["metadata"].get("resourceVersion") and grace != 0:
             self._sinks.pod(answer)

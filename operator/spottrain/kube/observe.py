@@ -6,11 +6,12 @@ import dataclasses
 import datetime as dt
 from typing import Any
 
-from spottrain.api import names, spec, status
+from spottrain.api import clouds, names, spec, status
+from spottrain.api import prices as price
 from spottrain.kube import client as clients
-from spottrain.kube import errors, leases, recent, reflector, tails, views, windows
+from spottrain.kube import clock, errors, leases, recent, reflector, tails, views, windows
 from spottrain.plan import snapshot as snap
-from spottrain.policy import hazard
+from spottrain.policy import deadline, hazard
 from spottrain.render import job as render_job
 
 Object = dict[str, Any]
@@ -61,7 +62,7 @@ class Pods:
             asked = before.pod.asked
             owned = dataclasses.replace(owned, pod=dataclasses.replace(owned.pod, first_asked=asked))
         if gone:
-            self._bury(key, owned)
+            self._bury(key, dataclasses.replace(owned, pod=dataclasses.replace(owned.pod, left=clock.now())))
         else:
             present[metadata["uid"]] = owned
             self._count(owned, 1)
@@ -120,7 +121,9 @@ class Pods:
     def find_no_place(self) -> bool:
         """Some worker that may run on spot finds room nowhere."""
         everyone = (one.pod for pods in self._present.values() for one in pods.values())
-        return any(one.unschedulable and not one.floor and not one.ended for one in everyone)
+        return any(
+            one.unschedulable and one.ask is not clouds.Ask.ON_DEMAND and not one.ended for one in everyone
+        )
 
     def jobs_on(self, node: str) -> list[reflector.Key]:
         """The jobs that have a worker on that node."""
@@ -180,6 +183,8 @@ class Moment:
     losses: tuple[snap.Loss, ...] = ()
     known: cabc.Mapping[snap.Pool, hazard.Record] = dataclasses.field(default_factory=dict)
     progress: snap.Progress | None = None
+    prices: price.Table = price.NO_PRICES
+    plan: deadline.Plan | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -272,6 +277,8 @@ class World:
             windows=self.windows.recent,
             known=moment.known,
             progress=moment.progress,
+            prices=moment.prices,
+            plan=moment.plan,
             deleting="deletionTimestamp" in metadata,
         )
 

@@ -47,12 +47,13 @@ PATIENCE = 60.0
 class Target:
     """Whom to ask: the attempt that has to answer, its address, and after how many seconds it is stuck.
 
-    Without a timeout nobody waits for the answer.
+    Without a timeout nobody waits for the answer. `needed`: something is decided on it all the same.
     """
 
     attempt_id: str
     address: str
     timeout: float | None
+    needed: bool = False
 
 
 @dataclasses.dataclass
@@ -163,7 +164,8 @@ class Progress:
         timeout = sight.target.timeout
         if timeout is not None:
             return min(max(SHARE * timeout, TICK), RARELY)
-        return min(self._spread_period() * 2.0 ** min(sight.failures, 10), SLOWLY)
+        slowly = RARELY if sight.target.needed else SLOWLY
+        return min(self._spread_period() * 2.0 ** min(sight.failures, 10), slowly)
 
     async def _read(self, session: aiohttp.ClientSession, target: Target) -> bytes:
         host = f"[{target.address}]" if ":" in target.address else target.address
@@ -220,6 +222,7 @@ def _report(body: bytes, target: Target) -> snap.Report:
         saved=_saved(said.get("checkpoint")),
         stop=_stop(said.get("stop")),
         problem=str(said.get("problem") or "")[:LONGEST_PROBLEM],
+        began=_moment(said.get("began")),
     )
 
 
@@ -227,9 +230,12 @@ def _saved(said: Any) -> status.Checkpoint | None:
     step = views.step(said.get("step")) if isinstance(said, dict) else None
     if step is None:
         return None
-    moment = views.seconds(said.get("time"), LATEST)
-    time = None if moment is None else dt.datetime.fromtimestamp(moment, dt.UTC)
-    return status.Checkpoint(step, time, views.seconds(said.get("seconds")))
+    return status.Checkpoint(step, _moment(said.get("time")), views.seconds(said.get("seconds")))
+
+
+def _moment(said: Any) -> dt.datetime | None:
+    moment = views.seconds(said, LATEST)
+    return None if moment is None else dt.datetime.fromtimestamp(moment, dt.UTC)
 
 
 def _stop(said: Any) -> snap.Stop | None:

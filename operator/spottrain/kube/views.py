@@ -5,7 +5,7 @@ import datetime as dt
 import json
 from typing import Any
 
-from spottrain.api import clouds, duration, names, notices
+from spottrain.api import clouds, duration, names, notices, prices
 from spottrain.plan import snapshot as snap
 
 Object = dict[str, Any]
@@ -48,12 +48,32 @@ def pod(raw: Object) -> snap.Pod:
         said=_words(raw),
         go=annotations.get(names.ANNOTATION_GO, ""),
         unschedulable=_unschedulable(status),
-        floor=metadata["labels"].get(names.LABEL_CAPACITY) == clouds.Capacity.ON_DEMAND,
+        ask=_ask(metadata["labels"]),
+        version=metadata.get("resourceVersion") or "",
         waiting=_waiting(status),
         stranded=_stranded(status),
         save_asked=_moment(annotations.get(names.ANNOTATION_SAVE)),
         train_until=_moment(annotations.get(names.ANNOTATION_TRAIN_UNTIL)),
+        stopped=_stopped(status),
     )
+
+
+def _ask(labels: Object) -> clouds.Ask:
+    """A newer version may have words of its own for it."""
+    try:
+        return clouds.Ask(labels.get(names.LABEL_CAPACITY, clouds.Ask.SPOT))
+    except ValueError:
+        return clouds.Ask.SPOT
+
+
+def _stopped(status: Object) -> dt.datetime | None:
+    """When the last of its containers ended; None while one runs, or where none ever did."""
+    parts = ("initContainerStatuses", "containerStatuses")
+    states = [one.get("state") or {} for part in parts for one in status.get(part) or ()]
+    if any("running" in state for state in states):
+        return None
+    ends = [duration.optional_time((state.get("terminated") or {}).get("finishedAt")) for state in states]
+    return max((end for end in ends if end is not None), default=None)
 
 
 def trimmed_pod(raw: Object) -> Object:
@@ -222,6 +242,7 @@ def _exit(raw: Object) -> snap.Exit | None:
         code=first["exitCode"],
         reason=first.get("reason") or "",
         finished=duration.optional_time(first.get("finishedAt")),
+        started=duration.optional_time(first.get("startedAt")),
         out_of_memory=first["exitCode"] != 0 and any(one.get("reason") == "OOMKilled" for one in ends),
     )
 
@@ -266,15 +287,17 @@ def node(raw: Object, settings: snap.Settings) -> snap.Node:
     ready = _conditions(status).get("Ready") or {}
     notice, deadline = _notice(raw, settings.notice_marks)
     agent = _conditions(status).get(names.CONDITION_NOTICES) or {}
+    capacity = clouds.capacity(
+        labels,
+        spec.get("providerID") or "",
+        spot=settings.spot_marks,
+        on_demand=settings.on_demand_marks,
+    )
+    rate, problem = _rate({**labels, **(metadata.get("annotations") or {})}, capacity)
     return snap.Node(
         name=metadata["name"],
         uid=metadata["uid"],
-        capacity=clouds.capacity(
-            labels,
-            spec.get("providerID") or "",
-            spot=settings.spot_marks,
-            on_demand=settings.on_demand_marks,
-        ),
+        capacity=capacity,
         provider=clouds.provider(spec.get("providerID") or ""),
         created=duration.parse_time(metadata["creationTimestamp"]),
         zone=labels.get("topology.kubernetes.io/zone", ""),
@@ -288,7 +311,17 @@ def node(raw: Object, settings: snap.Settings) -> snap.Node:
         listened=_moment(agent.get("lastHeartbeatTime")),
         noticed=_since(raw, names.ANNOTATION_RECLAIM),
         hint=_since(raw, names.ANNOTATION_HINT),
+        rate=rate,
+        rate_problem=problem,
     )
+
+
+def _rate(marks: dict[str, str], capacity: clouds.Capacity) -> tuple[prices.Rate | None, str]:
+    """What they say, or what is wrong with it."""
+    try:
+        return prices.marked(marks, capacity), ""
+    except ValueError as error:
+        return None, str(error)
 
 
 def _since(raw: Object, annotation: str) -> dt.datetime | None:

@@ -8,6 +8,7 @@ import datetime as dt
 import prometheus_client as prometheus
 
 from spottrain.api import conditions, status
+from spottrain.metrics import costs
 
 WINDOW_SECONDS = (1, 2, 5, 10, 15, 20, 25, 30, 45, 60, 90, 120, 180, 300, 600)
 RESTART_SECONDS = (1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1800)
@@ -19,6 +20,7 @@ class Change:
 
     `reclaims` are those that it has recorded: of independent indexes there may be many, each of another pool.
     `placed` is when the last of the attempt's workers got its node.
+    `slack`: seconds to spare until the job's deadline, None where there is none or it isn't known.
     """
 
     namespace: str
@@ -28,12 +30,14 @@ class Change:
     after: status.Status
     reclaims: tuple[status.Reclaim, ...] = ()
     placed: dt.datetime | None = None
+    slack: float | None = None
 
 
 class Metrics:
     """A registry of its own, so that two operators in one process (as in tests) don't share series."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, teams: bool = False) -> None:
+        """`teams`: money is told apart by a label of the jobs too."""
         # A second series per counter that nobody reads.
         prometheus.disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = prometheus.CollectorRegistry()
@@ -80,6 +84,14 @@ class Metrics:
             "On-demand workers missing from the floor of a job that runs or starts",
             job,
         )
+        self._slack = self._gauge(
+            "job_deadline_slack_seconds",
+            "What is to spare until completeBy if all goes well from now on; below 0: missing",
+            job,
+        )
+        self._fallback = self._gauge(
+            "job_fallback_workers", "Workers on on-demand nodes because spot had no room", job
+        )
         self._attempt = self._gauge("job_attempt", "Number of the job's newest attempt", job)
         self._step = self._gauge("job_step", "Last step that the job is known to have done", job)
         self._checkpoint = self._gauge(
@@ -96,6 +108,7 @@ class Metrics:
             "Requests to the API server; code `none` got no answer",
             ("method", "resource", "code"),
         )
+        self.costs = costs.Costs(self.registry, teams=teams)
         pool = ("capacity", "zone", "instance_type")
         self._pool_hazard = self._gauge("pool_hazard", "Losses per machine-hour, as learnt of the pool", pool)
         self._pool_resting = self._gauge("pool_resting", "1 while the pool is left alone after a loss", pool)
@@ -193,6 +206,7 @@ class Metrics:
             self._workers.labels(*job, capacity).set(0 if over else count)
         idle = over or change.after.phase is status.Phase.SUSPENDED
         self._wanted.labels(*job).set(0 if idle else workers.desired)
+        self._fallback.labels(*job).set(0 if over else workers.fallback)
         met = conditions.find(change.after.conditions, conditions.FLOOR_MET)
         waits = not over and change.after.attempt > 0 and met is not None and met.status is not True
         self._shortfall.labels(*job).set(max(0, change.floor - workers.on_demand) if waits else 0)
@@ -203,11 +217,17 @@ class Metrics:
         if newest is not None and newest.time is not None:
             self._checkpoint.labels(*job).set(newest.time.timestamp())
 
+        if change.slack is None:
+            _remove(self._slack, *job)
+        else:
+            self._slack.labels(*job).set(change.slack)
+
     def forget(self, namespace: str, name: str) -> None:
         """The job is gone, and its series with it."""
         for capacity in ("spot", "on-demand", "unknown"):
             _remove(self._workers, namespace, name, capacity)
-        for gauge in (self._wanted, self._shortfall, self._attempt, self._step, self._checkpoint):
+        last = (self._attempt, self._step, self._checkpoint)
+        for gauge in (self._wanted, self._shortfall, self._slack, self._fallback, *last):
             _remove(gauge, namespace, name)
 
 

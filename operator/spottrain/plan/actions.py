@@ -3,7 +3,7 @@
 import dataclasses
 import datetime as dt
 
-from spottrain.api import conditions, status
+from spottrain.api import clouds, conditions, status
 from spottrain.plan import snapshot as snap
 
 
@@ -69,7 +69,7 @@ class Overlay:
     index: int
     attempt: int
     attempt_id: str
-    floor: bool
+    ask: clouds.Ask
     grace: int
     avoid: tuple[str, ...] = ()
     resting: tuple[snap.Pool, ...] = ()
@@ -91,11 +91,15 @@ class CreatePod:
 
 @dataclasses.dataclass(frozen=True)
 class DeletePod:
-    """Delete one worker by name and UID. `grace` in seconds, None for its own, 0 to force."""
+    """Delete one worker by name and UID. `grace` in seconds, None for its own, 0 to force.
+
+    `version`: only if it is still as it was seen; empty: however it is.
+    """
 
     name: str
     uid: str
     grace: int | None = None
+    version: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -161,7 +165,7 @@ class Plan:
     """One pass's outcome: the whole status, then the acts, then the events.
 
     `wake` is how many seconds from now the job must be looked at again although nothing changed. `reclaims`
-    are those that the status counts from this pass on.
+    are those that the status counts from this pass on. `slack`: seconds to spare until the job's deadline.
     """
 
     status: status.Status
@@ -169,6 +173,7 @@ class Plan:
     events: tuple[Event, ...] = ()
     wake: float | None = None
     reclaims: Reclaims = ()
+    slack: float | None = None
 
     @property
     def makes_pods(self) -> bool:

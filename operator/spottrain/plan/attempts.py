@@ -4,17 +4,23 @@ import dataclasses
 import datetime as dt
 
 from spottrain.api import conditions, indexes, status
-from spottrain.plan import budget, faults, grace, loss, storms
+from spottrain.plan import budget, completion, faults, grace, loss, storms
 from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
 
 
 def begin(
-    draft: drafts.Draft, cause: status.Cause, lost: loss.Member | None = None, *, told: bool = False
+    draft: drafts.Draft,
+    cause: status.Cause,
+    lost: loss.Member | None = None,
+    *,
+    told: bool = False,
+    on_demand: bool | None = None,
 ) -> None:
     """Record the next attempt with its ID and cause; a later pass replaces the pods of the one before.
 
-    `told`: an Event of this pass has said so already.
+    `told`: an Event of this pass has said so already. `on_demand`: where it is to run; None: as suits the
+    job's deadline.
     """
     now = draft.snapshot.now
     ended = tuple(one if one.end else dataclasses.replace(one, end=now) for one in draft.status.attempts)
@@ -34,6 +40,7 @@ def begin(
         detail=lost.verdict.detail if lost else "",
         node=lost.node if lost else "",
         index=lost.index if lost else None,
+        on_demand=_on_demand(draft) if on_demand is None else on_demand,
     )
     draft.update(
         attempt=new.number,
@@ -44,8 +51,13 @@ def begin(
     )
     if not told:
         why = f"{cause}: {new.detail}" if new.detail else str(cause)
-        draft.say(conditions.ATTEMPT_STARTED, f"attempt {new.number} starts ({why})")
+        where = " on on-demand" if new.on_demand else ""
+        draft.say(conditions.ATTEMPT_STARTED, f"attempt {new.number} starts{where} ({why})")
     _warn_of_capped_grace(draft)
+
+
+def _on_demand(draft: drafts.Draft) -> bool:
+    return completion.begins_on_demand(draft, draft.snapshot.fresh_id)
 
 
 def _warn_of_capped_grace(draft: drafts.Draft) -> None:

@@ -8,7 +8,17 @@ mode has its lists; what they share is the life of the object.
 import collections.abc as cabc
 import dataclasses
 
-from spottrain.plan import actions, deadline, gang, independent, lifecycle, report, shard_report
+from spottrain.plan import (
+    actions,
+    bill,
+    deadline,
+    fallback,
+    gang,
+    independent,
+    lifecycle,
+    report,
+    shard_report,
+)
 from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
 
@@ -29,6 +39,9 @@ POLICIES: tuple[Policy, ...] = (
     deadline.fail_when_active_for_too_long,
     gang.restart_when_a_member_is_lost,
     gang.restart_when_it_makes_no_progress,
+    gang.move_for_the_deadline,
+    fallback.go_to_on_demand_while_spot_has_no_room,
+    gang.withdraw_who_waits_in_vain,
     gang.forgive_nodes_when_nothing_else_fits,
     gang.give_back_what_cannot_be_completed,
     gang.run_the_attempt,
@@ -60,6 +73,8 @@ INDEPENDENT_POLICIES: tuple[Policy, ...] = (
     independent.fail_when_failures_are_too_many,
     independent.end_when_every_index_has_ended,
     deadline.fail_when_active_for_too_long,
+    fallback.go_to_on_demand_while_spot_has_no_room,
+    independent.withdraw_who_waits_in_vain,
     independent.forgive_nodes_when_nothing_else_fits,
     independent.run_the_indexes,
 )
@@ -114,4 +129,5 @@ def decide(snapshot: snap.Snapshot) -> actions.Plan:
         if policy(draft):
             break
     rules.describe(draft)
+    bill.settle(draft)
     return draft.plan()

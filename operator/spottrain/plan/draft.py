@@ -18,6 +18,8 @@ class Draft:
         self.status = snapshot.status
         self.reclaims: list[status.Reclaim] = []
         """Those that this pass records."""
+        self.slack: float | None = None
+        """Seconds to spare until the deadline, below 0 missing; None if there is none, or it isn't known."""
         self._actions: list[actions.Action] = []
         self._events: list[actions.Event] = []
         self._wake: float | None = None
@@ -77,5 +79,10 @@ class Draft:
     def plan(self) -> actions.Plan:
         """What came together."""
         return actions.Plan(
-            self.status, tuple(self._actions), tuple(self._events), self._wake, tuple(self.reclaims)
+            self.status,
+            tuple(self._actions),
+            tuple(self._events),
+            self._wake,
+            tuple(self.reclaims),
+            self.slack,
         )

@@ -11,7 +11,20 @@
 import datetime as dt
 
 from spottrain.api import conditions, status
-from spottrain.plan import attempts, deadline, ending, faults, hints, loss, pods, progress, storms
+from spottrain.plan import (
+    actions,
+    attempts,
+    capacity,
+    completion,
+    deadline,
+    ending,
+    faults,
+    hints,
+    loss,
+    pods,
+    progress,
+    storms,
+)
 from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
 
@@ -93,6 +106,18 @@ def restart_when_it_makes_no_progress(draft: drafts.Draft) -> bool:
     return True
 
 
+def withdraw_who_waits_in_vain(draft: drafts.Draft) -> bool:
+    """A worker without a node may go to others by now: its pod makes way for another of the same attempt.
+
+    It goes only if it still has no node. Until it is gone nothing else is decided on how the gang stands.
+    """
+    snapshot, current = draft.snapshot, draft.snapshot.current.values()
+    in_vain = [pod for pod in current if capacity.waits_in_vain(snapshot, pod)]
+    for pod in in_vain:
+        draft.act(actions.DeletePod(pod.name, pod.uid, version=pod.version))
+    return bool(in_vain) or any(capacity.withdrawn(snapshot, pod) for pod in current)
+
+
 def give_back_what_cannot_be_completed(draft: drafts.Draft) -> bool:
     """Some workers hold nodes while others find none: after `placementTimeout` all give way.
 
@@ -109,6 +134,18 @@ def give_back_what_cannot_be_completed(draft: drafts.Draft) -> bool:
         draft.wake_at(limit)
         return False
     attempts.begin(draft, status.Cause.UNPLACED, unplaced)
+    return True
+
+
+def move_for_the_deadline(draft: drafts.Draft) -> bool:
+    """Waiting for spot would risk `completeBy`, or cost more than it saves; or spot pays again."""
+    move = completion.move(draft)
+    if move is None:
+        return False
+    where = "to on-demand" if move.on_demand else "back to spot"
+    verdict = loss.Verdict(loss.Fate.ALIVE, completion.MOVED, f"{where}: {move.why}")
+    member = loss.Member(0, verdict, None)
+    attempts.begin(draft, status.Cause.MOVED, member, on_demand=move.on_demand)
     return True
 
 

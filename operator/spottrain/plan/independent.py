@@ -19,7 +19,18 @@ import math
 
 from spottrain.api import conditions, indexes, spec, status
 from spottrain.api import shards as kept
-from spottrain.plan import actions, attempts, budget, deadline, ending, faults, hints, loss, shard_pods
+from spottrain.plan import (
+    actions,
+    attempts,
+    budget,
+    capacity,
+    deadline,
+    ending,
+    faults,
+    hints,
+    loss,
+    shard_pods,
+)
 from spottrain.plan import draft as drafts
 from spottrain.plan import shards as shard
 from spottrain.plan import snapshot as snap
@@ -312,6 +323,17 @@ def forgive_nodes_when_nothing_else_fits(draft: drafts.Draft) -> bool:
     for index in waiting:  # what keeps a pod away from a node is in the pod
         ledger.begin_again(index)
     draft.update(shards=ledger.put_into(draft.status.shards or kept.Shards()))
+    return False
+
+
+def withdraw_who_waits_in_vain(draft: drafts.Draft) -> bool:
+    """An index without a node may go to others by now: another pod of it takes the place of this one."""
+    live, ledger = shard.places(draft).live, shard.Ledger()
+    for index, pod in live.items():
+        if capacity.waits_in_vain(draft.snapshot, pod):
+            ledger.begin_again(index)
+    if ledger.again:
+        draft.update(shards=ledger.put_into(draft.status.shards or kept.Shards()))
     return False
 
 

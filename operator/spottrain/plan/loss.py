@@ -31,6 +31,7 @@ import dataclasses
 import enum
 
 from spottrain.api import names
+from spottrain.plan import capacity
 from spottrain.plan import snapshot as snap
 
 
@@ -106,13 +107,19 @@ class Member:
 def members(snapshot: snap.Snapshot) -> tuple[Member, ...]:
     """Every member of the current attempt with its verdict. An absent one is judged as it was last seen.
 
-    One that nobody remembers is lost if it was seen to exist once, and else still to come.
+    One that nobody remembers is lost if it was seen to exist once, and else still to come; so is one that was
+    withdrawn.
     """
     current, now = snapshot.current, snapshot.status
-    present = [Member(index, classify(pod, snapshot), pod) for index, pod in current.items()]
+    present = [
+        Member(index, classify(pod, snapshot), pod)
+        for index, pod in current.items()
+        if not capacity.withdrawn(snapshot, pod)
+    ]
     all_existed = now.attempt > 0 and now.created_attempt == now.attempt
     last = {pod.index: pod for pod in snapshot.departed if pod.attempt_id == now.attempt_id}
-    missing = [index for index in range(snapshot.workers) if index not in current]
+    there = current.keys() | capacity.withdrawn_members(snapshot)
+    missing = [index for index in range(snapshot.workers) if index not in there]
     lost = [index for index in missing if all_existed or index in now.created or index in last]
     return (*present, *(absent(snapshot, index, last.get(index)) for index in lost))
 

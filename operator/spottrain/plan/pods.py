@@ -3,8 +3,8 @@
 import dataclasses
 import datetime as dt
 
-from spottrain.api import conditions, indexes, status
-from spottrain.plan import actions, faults, grace, loss, preferences, staying_on, storms
+from spottrain.api import clouds, conditions, indexes, status
+from spottrain.plan import actions, capacity, faults, grace, loss, preferences, staying_on, storms
 from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
 
@@ -152,19 +152,22 @@ def _soon_together(draft: drafts.Draft) -> set[int]:
 
 def _overlays(snapshot: snap.Snapshot, wanted: list[int]) -> list[actions.Overlay]:
     """What the next pods of these indexes get, from what is known now; worked out once for all."""
-    now, floor = snapshot.status, snapshot.valid_spec.spot.floor
+    now = snapshot.status
     common = actions.Overlay(
         index=0,
         attempt=now.attempt,
         attempt_id=now.attempt_id,
-        floor=False,
+        ask=clouds.Ask.SPOT,
         grace=grace.grace(snapshot).seconds,
         avoid=tuple(sorted({*_shunned(snapshot), *_suspects(snapshot), *faults.avoided(snapshot)})),
         resting=storms.resting(snapshot),
         preferred=preferences.preferred(snapshot, now.attempt_id),
         go=all(pod.ended for pod in snapshot.older),
     )
-    return [dataclasses.replace(common, index=index, floor=index < floor) for index in wanted]
+    return [
+        dataclasses.replace(common, index=index, ask=capacity.of_member(snapshot, index).ask)
+        for index in wanted
+    ]
 
 
 def _shunned(snapshot: snap.Snapshot) -> set[str]:
@@ -187,10 +190,15 @@ def _suspects(snapshot: snap.Snapshot) -> set[str]:
 
 
 def acknowledge(draft: drafts.Draft) -> None:
-    """A worker of the attempt that has been seen is a lost one when it is absent."""
+    """A worker of the attempt that has been seen is a lost one when it is absent.
+
+    One that was withdrawn is still to be made.
+    """
     current, now = draft.snapshot.current, draft.status
     if len(current) == draft.snapshot.workers:
         draft.update(created_attempt=now.attempt, created=indexes.Indexes())
+    elif capacity.withdrawn_members(draft.snapshot):
+        draft.update(created_attempt=now.attempt - 1, created=indexes.of(current))
     elif now.created_attempt < now.attempt:
         draft.update(created=now.created | indexes.of(current))
 

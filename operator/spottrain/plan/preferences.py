@@ -15,12 +15,17 @@ def preferred(snapshot: snap.Snapshot, attempt_id: str) -> tuple[snap.Pool, ...]
     return Choice(snapshot).preferred(attempt_id)
 
 
+def on_offer(snapshot: snap.Snapshot) -> set[snap.Pool]:
+    """The spot pools that there are to choose from: nodes were seen, or something is known of them."""
+    seen = {node.pool for node in snapshot.nodes.values()}
+    return {pool for pool in seen | snapshot.known.keys() if _on_offer(pool)}
+
+
 class Choice:
     """The spot pools that there are to choose from, for all workers that are made in a pass."""
 
     def __init__(self, snapshot: snap.Snapshot) -> None:
-        seen = dict.fromkeys((node.pool for node in snapshot.nodes.values()), hazard.Record())
-        self._found = {pool.key: pool for pool in {**seen, **snapshot.known} if _on_offer(pool)}
+        self._found = {pool.key: pool for pool in sorted(on_offer(snapshot), key=lambda pool: pool.key)}
         self._records = {
             name: snapshot.known.get(pool, hazard.Record()) for name, pool in self._found.items()
         }

@@ -6,6 +6,8 @@ in two answers that lie further apart than the timeout. What can't be read is ne
 that it can't is said.
 """
 
+import dataclasses
+
 from spottrain.api import conditions, duration, spec, status
 from spottrain.plan import draft as drafts
 from spottrain.plan import loss
@@ -19,7 +21,7 @@ def asked(snapshot: snap.Snapshot) -> snap.Pod | None:
     if snapshot.independent:
         return None
     attempts, pod = snapshot.status.attempts, snapshot.current.get(0)
-    wanted = timeout(snapshot) is not None or snapshot.settings.progress > 0
+    wanted = needed(snapshot) or snapshot.settings.progress > 0
     if not wanted or snapshot.status.over or not attempts or not attempts[-1].running:
         return None
     return pod if pod is not None and pod.running and pod.deleting is None and pod.ip else None
@@ -45,6 +47,14 @@ def problem(snapshot: snap.Snapshot) -> str:
     return snapshot.progress.problem
 
 
+def needed(snapshot: snap.Snapshot) -> bool:
+    """Something is decided on what it says."""
+    wishes = snapshot.spec
+    if isinstance(wishes, spec.InvalidSpecError):
+        return False
+    return wishes.progress_timeout is not None or wishes.complete_by is not None
+
+
 def timeout(snapshot: snap.Snapshot) -> float | None:
     """After how many seconds at one step the job is stuck, if it says so."""
     return None if isinstance(snapshot.spec, spec.InvalidSpecError) else snapshot.spec.progress_timeout
@@ -60,13 +70,24 @@ def tell(draft: drafts.Draft) -> None:
 
 
 def _tell_report(draft: drafts.Draft, report: snap.Report) -> None:
-    told = status.Progress(report.total, report.per_second, report.time)
+    known = draft.status.progress
+    total = known.total if report.total is None else report.total
+    rate = known.per_second if report.per_second is None else report.per_second
+    told = status.Progress(total, rate, report.time)
+    _mark_first_step(draft, report)
     draft.update(step=_newest(draft.status.step, report.step), progress=told)
     if report.saved is not None and not _is_older(report.saved, draft.status.checkpoint):
         draft.update(checkpoint=report.saved)
     if report.stop is not None:
         _tell_grace(draft, report.stop)
     _tell_storing(draft, report.problem)
+
+
+def _mark_first_step(draft: drafts.Draft, report: snap.Report) -> None:
+    """Note once that this life makes steps."""
+    *before, last = draft.status.attempts
+    if report.step is not None and last.stepping is None:
+        draft.update(attempts=(*before, dataclasses.replace(last, stepping=report.time)))
 
 
 def _is_older(said: status.Checkpoint, known: status.Checkpoint | None) -> bool:

@@ -5,7 +5,17 @@ import dataclasses
 import datetime as dt
 
 from spottrain.api import clouds, conditions, duration, status
-from spottrain.plan import actions, agents, faults, progress, storms, windows
+from spottrain.plan import (
+    actions,
+    agents,
+    capacity,
+    completion,
+    fallback,
+    faults,
+    progress,
+    storms,
+    windows,
+)
 from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
 
@@ -19,10 +29,12 @@ def describe(draft: drafts.Draft) -> None:
     if not draft.snapshot.status.over:
         progress.tell(draft)
     _mark_running(draft)
+    completion.describe(draft)
     if not draft.status.over:
         _phase(draft)
         _running_condition(draft)
         _floor_condition(draft)
+        fallback.describe(draft)
         windows.describe(draft)
         agents.describe(draft)
         _mirror(draft)
@@ -45,6 +57,7 @@ def _count_workers(draft: drafts.Draft) -> None:
             on_demand=len(on_demand),
             spot=len(spot),
             succeeded=sum(pod.outcome == "Succeeded" for pod in current),
+            fallback=capacity.fallen_back(snapshot, running),
         )
     )
 
@@ -176,7 +189,7 @@ def _floor_condition(draft: drafts.Draft) -> None:
     if found >= floor:
         draft.condition(conditions.FLOOR_MET, True, conditions.FLOOR_HELD, text)
     elif any(pod.unschedulable for pod in current if pod.index < floor):
-        draft.condition(conditions.FLOOR_MET, False, conditions.FLOOR_UNMET, text)
+        draft.fault(conditions.FLOOR_MET, conditions.FLOOR_UNMET, text)
     else:
         draft.condition(conditions.FLOOR_MET, None, conditions.WAITING_FOR_WORKERS, text)
 

@@ -4,9 +4,9 @@ import dataclasses
 import datetime as dt
 import hashlib
 
-from spottrain.api import indexes
+from spottrain.api import clouds, indexes
 from spottrain.api import shards as kept
-from spottrain.plan import actions, faults, grace, pods, preferences, storms
+from spottrain.plan import actions, capacity, faults, grace, pods, preferences, storms
 from spottrain.plan import draft as drafts
 from spottrain.plan import shards as shard
 from spottrain.plan import snapshot as snap
@@ -93,7 +93,7 @@ def _overlays(draft: drafts.Draft, places: shard.Places, wanted: list[int]) -> l
         index=0,
         attempt=0,
         attempt_id="",
-        floor=False,
+        ask=clouds.Ask.SPOT,
         grace=grace.grace(snapshot).seconds,
         avoid=tuple(sorted({*filter(snapshot.shunned, snapshot.nodes), *faults.avoided(snapshot)})),
         resting=storms.resting(snapshot),
@@ -105,7 +105,7 @@ def _overlays(draft: drafts.Draft, places: shard.Places, wanted: list[int]) -> l
             attempt=shards.attempt(index),
             attempt_id=(drawn := _draw_id(snapshot, index, shards.attempt(index))),
             preferred=choice.preferred(drawn),
-            floor=number < for_floor,
+            ask=capacity.choose(snapshot, floor=number < for_floor).ask,
             go=index not in lingering,
         )
         for number, index in enumerate(wanted)
@@ -120,7 +120,7 @@ def _draw_id(snapshot: snap.Snapshot, index: int, attempt: int) -> str:
 def on_floor(pod: snap.Pod, snapshot: snap.Snapshot) -> bool:
     """It fills the floor, or will when it has a node."""
     node = snapshot.nodes.get(pod.node)
-    return pod.floor if node is None else node.capacity.fills_floor
+    return pod.ask is clouds.Ask.ON_DEMAND if node is None else node.capacity.fills_floor
 
 
 def _missing_from_floor(snapshot: snap.Snapshot, places: shard.Places) -> int:

@@ -4,7 +4,7 @@ import dataclasses
 
 from spottrain.api import clouds, conditions, indexes, spec, status
 from spottrain.api import shards as kept
-from spottrain.plan import agents, report, windows
+from spottrain.plan import agents, capacity, fallback, report, windows
 from spottrain.plan import draft as drafts
 from spottrain.plan import shards as shard
 from spottrain.plan import snapshot as snap
@@ -24,19 +24,12 @@ def describe(draft: drafts.Draft) -> None:
         _phase(draft)
         _running_condition(draft)
         _floor_condition(draft)
+        fallback.describe(draft)
         windows.describe(draft)
         agents.describe(draft)
         _mirror(draft)
     else:
         draft.condition(conditions.RUNNING, False, conditions.ENDED, "the job is over")
-
-
-def _wanted(draft: drafts.Draft) -> int:
-    """How many workers should run now: fewer than may, when fewer indexes are left."""
-    shards, workers = draft.status.shards or kept.Shards(), draft.snapshot.workers
-    left = len(indexes.below(workers) - shards.decided)
-    wishes = draft.snapshot.spec
-    return left if isinstance(wishes, spec.InvalidSpecError) else min(left, wishes.at_once)
 
 
 def _running(draft: drafts.Draft) -> list[snap.Pod]:
@@ -50,12 +43,13 @@ def _count_workers(draft: drafts.Draft) -> None:
     bought = [snapshot.capacity_of(pod) for pod in running]
     draft.update(
         workers=status.Workers(
-            desired=_wanted(draft),
+            desired=shard.wanted(draft),
             running=len(running),
             on_demand=sum(one.fills_floor for one in bought),
             spot=bought.count(clouds.Capacity.SPOT),
             succeeded=len(shards.completed & indexes.below(snapshot.workers)),
             indexes=snapshot.workers,
+            fallback=capacity.fallen_back(snapshot, running),
         )
     )
 
@@ -130,15 +124,15 @@ def _floor_condition(draft: drafts.Draft) -> None:
         return
     live = list(shard.places(draft).live.values())
     found = sum(snapshot.capacity_of(pod).fills_floor for pod in live)
-    wanted = min(snapshot.spec.spot.floor, _wanted(draft))
+    wanted = min(snapshot.spec.spot.floor, shard.wanted(draft))
     text = f"workers on on-demand nodes: wanted {wanted}, found {found}"
     if found >= wanted:
         draft.condition(conditions.FLOOR_MET, True, conditions.FLOOR_HELD, text)
     elif _none_is_left_to_make(draft):
         text = f"{text}; all that are left run, and one that is lost is made again there"
         draft.condition(conditions.FLOOR_MET, True, conditions.FLOOR_HELD, text)
-    elif any(pod.unschedulable for pod in live if pod.floor):
-        draft.condition(conditions.FLOOR_MET, False, conditions.FLOOR_UNMET, text)
+    elif any(pod.unschedulable for pod in live if pod.ask is clouds.Ask.ON_DEMAND):
+        draft.fault(conditions.FLOOR_MET, conditions.FLOOR_UNMET, text)
     else:
         draft.condition(conditions.FLOOR_MET, None, conditions.WAITING_FOR_WORKERS, text)
 

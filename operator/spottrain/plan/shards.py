@@ -3,7 +3,7 @@
 import dataclasses
 import datetime as dt
 
-from spottrain.api import indexes
+from spottrain.api import indexes, spec
 from spottrain.api import shards as kept
 from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
@@ -43,6 +43,13 @@ def places(draft: drafts.Draft) -> Places:
         else:
             older.append(pod)
     return Places(current, tuple(older))
+
+
+def wanted(draft: drafts.Draft) -> int:
+    """How many workers should run now: fewer than may, when fewer indexes are left."""
+    shards, wishes = draft.status.shards or kept.Shards(), draft.snapshot.spec
+    left = len(indexes.below(draft.snapshot.workers) - shards.decided)
+    return left if isinstance(wishes, spec.InvalidSpecError) else min(left, wishes.at_once)
 
 
 class Ledger:

@@ -6,9 +6,10 @@ import datetime as dt
 import functools
 
 from spottrain.api import clouds, notices
+from spottrain.api import prices as price
 from spottrain.api import spec as specs
 from spottrain.api import status as statuses
-from spottrain.policy import hazard
+from spottrain.policy import deadline, hazard
 
 MOST_LOST_TOGETHER = 2
 STRANDED_AFTER = dt.timedelta(seconds=60)
@@ -67,6 +68,7 @@ class Exit:
     reason: str
     finished: dt.datetime | None = None
     out_of_memory: bool = False
+    started: dt.datetime | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,8 +94,10 @@ class Pod:
     said: Words | None = None
     go: str = ""
     unschedulable: str = ""
-    floor: bool = False
-    """It was made for the on-demand floor."""
+    ask: clouds.Ask = clouds.Ask.SPOT
+    """What it was made to run on."""
+    version: str = dataclasses.field(default="", compare=False)
+    """Of this state of it, as the API server counts."""
     waiting: str = ""
     """Why its kubelet can't start a container: a missing Secret, an image that can't be pulled."""
     stranded: dt.datetime | None = None
@@ -109,6 +113,10 @@ class Pod:
     first_asked: dt.datetime | None = None
     """When it was told to stop, as an earlier state of it had it: a kubelet's last DELETE, without grace,
     moves deletionTimestamp to its own moment, which is after the end."""
+    stopped: dt.datetime | None = None
+    """When the last of its containers ended."""
+    left: dt.datetime | None = None
+    """When it was seen to be gone."""
 
     @property
     def ended(self) -> bool:
@@ -219,6 +227,10 @@ class Node:
     """When that was. It is said anew every few minutes, which is no change to decide on."""
     noticed: dt.datetime | None = None
     hint: dt.datetime | None = None
+    rate: price.Rate | None = None
+    """What a worker on it costs, by its own marks."""
+    rate_problem: str = ""
+    """What is wrong with those marks, and what to write."""
 
     @property
     def pool(self) -> Pool:
@@ -275,6 +287,8 @@ class Report:
     stop: Stop | None = None
     problem: str = ""
     """Why the sidecar doesn't store the newest checkpoint; empty if it does, or if there is none."""
+    began: dt.datetime | None = None
+    """When it had restored and went on training, in this life."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -333,8 +347,12 @@ class Snapshot:
     """What machines of each cloud lately had between notice and end: a help as well."""
     known: cabc.Mapping[Pool, hazard.Record] = dataclasses.field(default_factory=dict)
     """What has been learnt of pools, from all jobs: a help too."""
+    prices: price.Table = price.NO_PRICES
+    """Of workers by capacity, instance type and zone, for jobs that name none."""
     gone_nodes: cabc.Mapping[str, Node] = dataclasses.field(default_factory=dict)
     """What the machines of its pods were that are gone, as far as this process remembers."""
+    plan: deadline.Plan | None = None
+    """What to do until the job's deadline; None where there is none, or it isn't solved yet."""
     progress: Progress | None = None
     """Of a gang whose first worker is asked for it, and answers."""
     leftover: tuple[Pod, ...] = ()
@@ -414,6 +432,10 @@ class Snapshot:
         """What the pod's node is bought as."""
         node = self.nodes.get(pod.node)
         return node.capacity if node else clouds.Capacity.UNKNOWN
+
+    def machine(self, pod: Pod) -> Node | None:
+        """The pod's node, or what it was."""
+        return self.nodes.get(pod.node) or self.gone_nodes.get(pod.node)
 
     def lost(self, pod: Pod) -> bool:
         """The pod's machine is gone, or unheard of for too long and not under suspicion of being well."""

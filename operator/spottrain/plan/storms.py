@@ -63,13 +63,27 @@ def resting(snapshot: snap.Snapshot) -> tuple[snap.Pool, ...]:
         for pool, record in snapshot.known.items()
         if record.resting(snapshot.hours)
     }
-    recent = [one for one in snapshot.losses if snapshot.now - one.time < _rest(snapshot, one.pool)]
-    for pool in {one.pool for one in recent}:
-        lost = [one for one in recent if one.pool == pool]
-        if len({one.node for one in lost}) >= SEVERAL:
-            newest[pool] = max(one.time for one in lost)
+    newest |= _braked(snapshot)
     spot = [pool for pool in newest if pool.capacity is clouds.Capacity.SPOT and pool.named]
     return tuple(sorted(spot, key=lambda pool: (newest[pool], pool.key), reverse=True)[:MOST_RESTING])
+
+
+def beyond_the_brake(snapshot: snap.Snapshot) -> set[snap.Pool]:
+    """Those that have just lost several machines: what they give they take back."""
+    return set(_braked(snapshot))
+
+
+def _braked(snapshot: snap.Snapshot) -> dict[snap.Pool, dt.datetime]:
+    """The pools that have just lost several machines, and when the newest of them."""
+    recent = [one for one in snapshot.losses if snapshot.now - one.time < _rest(snapshot, one.pool)]
+    lost: dict[snap.Pool, list[snap.Loss]] = {}
+    for one in recent:
+        lost.setdefault(one.pool, []).append(one)
+    return {
+        pool: max(one.time for one in some)
+        for pool, some in lost.items()
+        if len({one.node for one in some}) >= SEVERAL
+    }
 
 
 def _rest(snapshot: snap.Snapshot, pool: snap.Pool) -> dt.timedelta:

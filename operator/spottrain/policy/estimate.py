@@ -6,6 +6,7 @@ Hours everywhere; prices are per worker-hour.
 import dataclasses
 from collections.abc import Mapping
 
+from spottrain.api.prices import Prices
 from spottrain.policy import forecast, hazard, interval, money
 
 PILOT_RUNS = 100
@@ -34,7 +35,7 @@ class Question:
     rate: float | None = None
     pools: Mapping[str, hazard.Record] = dataclasses.field(default_factory=dict)
     now: float = 0.0
-    prices: money.Prices | None = None
+    prices: Prices | None = None
     seed: int = 1
 
     @property
@@ -148,7 +149,7 @@ def _interval(question: Question, mean_time: float) -> float:
 def _way(question: Question, played: forecast.Forecast, floor: int) -> Way:
     prices, workers = question.prices, question.workers
 
-    def cost(run: forecast.Run, prices: money.Prices) -> float:
+    def cost(run: forecast.Run, prices: Prices) -> float:
         always = floor * run.wall
         spot, bought = (workers - floor) * run.spot, (workers - floor) * run.on_demand
         return float(money.cost(spot, prices.spot) + money.cost(always + bought, prices.on_demand))

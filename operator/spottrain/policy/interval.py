@@ -56,11 +56,6 @@ def notice_share(*, announced: int, interruptions: int) -> float:
     return (prior + max(announced, 0)) / (PRIOR_NOTICES + max(interruptions, 0))
 
 
-def overhead(*, cost: float, mean_time: float) -> float:
-    """Share of the time that saves and lost work take with the optimal interval, without notices: √(2C/M)."""
-    return math.sqrt(2.0 * cost / mean_time)
-
-
 @dataclasses.dataclass(frozen=True)
 class Lives:
     """What interruptions cost. Lives are of exponential length; seconds, or any other unit for all.

@@ -5,7 +5,7 @@ import copy
 import dataclasses
 from typing import Any
 
-from spottrain.api import clouds, names, spec
+from spottrain.api import names, spec
 from spottrain.plan import actions
 from spottrain.plan import snapshot as snap
 from spottrain.render import environment, helpers, identity, scheduling, shells
@@ -62,12 +62,11 @@ def _metadata(mold: Mold, overlay: actions.Overlay, template: dict[str, Any]) ->
 
 
 def _labels(mold: Mold, overlay: actions.Overlay) -> dict[str, str]:
-    capacity = clouds.Capacity.ON_DEMAND if overlay.floor else clouds.Capacity.SPOT
     return {
         names.LABEL_JOB: mold.job.name,
         names.LABEL_INDEX: str(overlay.index),
         names.LABEL_ATTEMPT: str(overlay.attempt),
-        names.LABEL_CAPACITY: str(capacity),
+        names.LABEL_CAPACITY: str(overlay.ask),
         names.JOB_NAME_LABEL: mold.job.name,
         names.CONTROLLER_UID_LABEL: mold.job_uid,
         names.COMPLETION_INDEX: str(overlay.index),

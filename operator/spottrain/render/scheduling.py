@@ -57,7 +57,7 @@ def affinity(given: Object, overlay: actions.Overlay, settings: snap.Settings) -
     preferred = "preferredDuringSchedulingIgnoredDuringExecution"
     if terms:
         node[required] = {"nodeSelectorTerms": terms}
-    if not overlay.floor:
+    if overlay.ask is not clouds.Ask.ON_DEMAND:
         ours = [
             *_pool_preferences(overlay.preferred, settings),
             *_spot_preferences(settings),
@@ -71,7 +71,7 @@ def _required(node: Object, overlay: actions.Overlay, settings: snap.Settings) -
     given = (node.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get("nodeSelectorTerms") or [
         {}
     ]
-    ours = on_demand_terms(settings) if overlay.floor else [{}]
+    ours = _capacity_terms(overlay.ask, settings)
     avoid = {"matchFields": _not_on(overlay.avoid)}
     combined = [_both(_both(theirs, term), avoid) for theirs in given for term in ours]
     return [term for term in combined if term]
@@ -89,6 +89,17 @@ def _both(left: Object, right: Object) -> Object:
     return {key: value for key, value in merged.items() if value}
 
 
+def _capacity_terms(ask: clouds.Ask, settings: snap.Settings) -> list[Object]:
+    """The nodes that the worker may run on by how they are bought: one of these terms has to hold."""
+    match ask:
+        case clouds.Ask.ON_DEMAND:
+            return on_demand_terms(settings)
+        case clouds.Ask.ONLY_SPOT:
+            return _spot_terms(settings)
+        case clouds.Ask.SPOT:
+            return [{}]
+
+
 def on_demand_terms(settings: snap.Settings) -> list[Object]:
     """Nodes that fill a floor: a term per way of knowing, marked so or unmarked where all spot is marked."""
     marks = (*settings.on_demand_marks, *clouds.ON_DEMAND_MARKS, *clouds.NOT_SPOT_MARKS)
@@ -100,12 +111,14 @@ def on_demand_terms(settings: snap.Settings) -> list[Object]:
     return terms
 
 
-def _spot_preferences(settings: snap.Settings) -> list[Object]:
+def _spot_terms(settings: snap.Settings) -> list[Object]:
+    """Nodes with a spot mark, a term for each label."""
     by_key = _by_key((*settings.spot_marks, *clouds.SPOT_MARKS))
-    return [
-        {"weight": SPOT_WEIGHT, "preference": _expressions(_in(key, values))}
-        for key, values in by_key.items()
-    ]
+    return [_expressions(_in(key, values)) for key, values in by_key.items()]
+
+
+def _spot_preferences(settings: snap.Settings) -> list[Object]:
+    return [{"weight": SPOT_WEIGHT, "preference": term} for term in _spot_terms(settings)]
 
 
 def _pool_preferences(preferred: tuple[snap.Pool, ...], settings: snap.Settings) -> list[Object]:

@@ -1,11 +1,12 @@
 """What a run tells of itself: `/progress` and `/metrics` while it lives, and its last word.
 
-    {…, "total": 1000, "perSecond": 3.125, "resumedFrom": 20,
+    {…, "total": 1000, "perSecond": 3.125, "resumedFrom": 20, "began": 1795965871.2,
      "checkpoint": {"step": 40, "time": 1795965891.8, "seconds": 12.1, "blockedSeconds": 0.84},
      "stop": {"seconds": 12.4, "graceSeconds": 25.0, "fits": true}}
 
-`checkpoint`: the newest one of this life; `stop`: what a stop would take until its save is committed, as
-measured. Both, like the numbers, are null as long as they are not known.
+`began`: when restore had brought the state and training went on (Unix seconds); `checkpoint`: the newest one
+of this life; `stop`: what a stop would take until its save is committed, as measured. All of them are null as
+long as they are not known.
 """
 
 from dataclasses import replace
@@ -33,6 +34,7 @@ class Telling:
         self._fits: bool | None = None
         self._safe: float | None = None
         """Until then all work is in a checkpoint, on the monotonic clock."""
+        self._began: float | None = None
         self.resumed_from: int | None = None
         self.total: int | None = None
 
@@ -54,6 +56,7 @@ class Telling:
         """Training goes on from there, at the pace of `pacer`."""
         self._pacer, self._restored, self.resumed_from = pacer, restored, restored.step
         self._safe = self._clock.monotonic()
+        self._began = self._clock.unix()
 
     def step_done(self, step: int, rank: int) -> None:
         """This step is done."""
@@ -95,6 +98,7 @@ class Telling:
             "total": self.total,
             "perSecond": None if rate is None else round(rate, 4),
             "resumedFrom": self.resumed_from,
+            "began": None if self._began is None else round(self._began, 3),
             "checkpoint": saved
             and {
                 "step": saved.step,

@@ -1,10 +1,12 @@
 """Wishes as users write them."""
 
+import datetime as dt
+import re
 from typing import Any
 
 import pytest
 
-from spottrain.api import spec
+from spottrain.api import prices, spec
 
 GOOD: dict[str, Any] = {
     "template": {"spec": {"containers": [{"name": "c", "image": "i"}]}},
@@ -19,6 +21,24 @@ def test_defaults() -> None:
     assert parsed.checkpoint == spec.Checkpoint("s3://b/p")
 
 
+def test_prices_are_decimals_as_they_are_written() -> None:
+    parsed = spec.parse({**GOOD, "prices": {"spot": 1.1, "onDemand": "3.67"}})
+    assert parsed.prices == prices.Prices(prices.Amount("1.1"), prices.Amount("3.67"))
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ({"spot": 1.1}, "spec.prices.onDemand is missing: one price says nothing; write both"),
+        ({"spot": 0, "onDemand": 1}, 'spec.prices.spot: "0" is not a price per worker-hour; write a number'),
+        ({"spot": 1, "onDemand": "a lot"}, 'spec.prices.onDemand: "a lot" is not a price per worker-hour;'),
+    ],
+)
+def test_prices_that_say_nothing_are_refused(said: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(spec.InvalidSpecError, match=re.escape(sentence)):
+        spec.parse({**GOOD, "prices": said})
+
+
 def test_a_gang_of_several_is_packed_into_one_zone_by_default() -> None:
     assert spec.parse({**GOOD, "workers": 2}).spot.spread is spec.Spread.PACK
 
@@ -26,6 +46,20 @@ def test_a_gang_of_several_is_packed_into_one_zone_by_default() -> None:
 @pytest.mark.parametrize(("text", "floor"), [("25%", 2), ("1%", 1), ("100%", 8), ("0%", 0), (3, 3)])
 def test_a_floor_in_percent_is_rounded_up(text: object, floor: int) -> None:
     assert spec.parse({**GOOD, "workers": 8, "spot": {"onDemandFloor": text}}).spot.floor == floor
+
+
+def test_a_fallback_has_defaults_and_without_the_word_there_is_none() -> None:
+    assert spec.parse(GOOD).spot.fallback is None
+    assert spec.parse({**GOOD, "spot": {"fallback": {}}}).spot.fallback == spec.Fallback(900.0, 7200.0)
+
+
+@pytest.mark.parametrize(
+    "change", [{"workers": 1}, {"mode": "Independent"}, {"workers": 2, "placementTimeout": "1h"}]
+)
+def test_who_gives_no_nodes_back_before_may_wait_for_longer(change: dict[str, Any]) -> None:
+    waits = {"fallback": {"after": "1h", "for": "30m"}}
+    parsed = spec.parse({**GOOD, "workers": 2, "spot": waits, **change})
+    assert parsed.spot.fallback == spec.Fallback(3600.0, 1800.0)
 
 
 @pytest.mark.parametrize(
@@ -45,6 +79,14 @@ def test_a_floor_in_percent_is_rounded_up(text: object, floor: int) -> None:
         (
             {"spot": {"window": "2"}},
             'spec.spot.window: "2" is not a duration; write it like 90s, 15m, 1h30m or 2d',
+        ),
+        (
+            {"spot": {"fallback": {"for": "0s"}}},
+            "spec.spot.fallback.for: write a duration longer than 0, for example 2h",
+        ),
+        (
+            {"workers": 2, "spot": {"fallback": {"after": "1h"}}},
+            "spec.spot.fallback.after: 1h is longer than spec.placementTimeout (15m), after which a gang",
         ),
         ({"spot": {"spread": "far"}}, "spec.spot.spread: write zone, pack or none"),
         ({"checkpoint": {"uri": "./ck"}}, "spec.checkpoint.uri: write s3://bucket/prefix, gs://"),
@@ -72,6 +114,28 @@ def test_what_cannot_be_acted_on_is_named_with_its_remedy(change: dict[str, Any]
     with pytest.raises(spec.InvalidSpecError) as refused:
         spec.parse({**GOOD, **change})
     assert str(refused.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2026-12-01T08:00:00Z", dt.datetime(2026, 12, 1, 8, tzinfo=dt.UTC)),
+        ("2026-12-01T09:00:00.5+01:00", dt.datetime(2026, 12, 1, 8, 0, 0, 500000, tzinfo=dt.UTC)),
+    ],
+)
+def test_a_deadline_is_a_moment_whatever_its_zone(text: str, moment: dt.datetime) -> None:
+    assert spec.parse({**GOOD, "completeBy": text}).complete_by == moment
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["tomorrow", "2026-12-01", "2026-12-01T08:00:00", "2026-13-01T08:00:00Z", "0001-01-01T00:00:00Z", 8],
+)
+def test_a_deadline_that_is_no_moment_is_refused_with_what_to_write(text: object) -> None:
+    with pytest.raises(spec.InvalidSpecError) as refused:
+        spec.parse({**GOOD, "completeBy": text})
+    expected = f'"{text}" is not a time; write date, time and zone, like 2026-12-01T08:00:00Z'
+    assert str(refused.value) == f"spec.completeBy: {expected}"
 
 
 INDEPENDENT = {**GOOD, "mode": "Independent", "workers": 80}
@@ -107,6 +171,7 @@ def test_the_floor_is_a_part_of_those_that_run_at_once() -> None:
         ({"maxFailedIndexes": -1}, "spec.maxFailedIndexes: write a whole number of at least 0"),
         ({"parallelism": 2, "spot": {"onDemandFloor": 3}}, "spec.spot.onDemandFloor: 3 is more than the 2"),
         ({"checkpoint": {"uri": "./ck"}}, "spec.checkpoint.uri: write s3://bucket/prefix"),
+        ({"completeBy": "2026-12-01T08:00:00Z"}, "spec.completeBy: the work left is only known of a gang"),
         ({"mode": "Gang", "workers": 1001}, "spec.workers: a gang has at most 1000"),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spottrain.api import conditions, status
+from spottrain.api import conditions, indexes, ledger, prices, status
 
 TIMES = st.datetimes(dt.datetime(2000, 1, 1), dt.datetime(2100, 1, 1), timezones=st.just(dt.UTC)).map(  # noqa: DTZ001
     lambda one: one.replace(microsecond=0)
@@ -37,6 +37,15 @@ ATTEMPTS = st.builds(
     end=st.none() | TIMES,
     more=st.just(()) | st.just((("place", {"zone": "a"}), ("savedStep", 7))),
 )
+RATE = prices.Rate(prices.parse("0.000001"), prices.parse("3.67"))
+LINES = (
+    ledger.Line(1, "spot", RATE, indexes.of([0, 2]), 3_590_000_000, indexes.of([1]), 300, 1_795_000_000),
+    ledger.Line(2, "unknown", None, indexes.of([4])),
+)
+ACCOUNTS = (ledger.Account("spot", 1, 2, 3, 4, 5, prices.Amount("6.10"), prices.Amount(7)),)
+LEDGERS = st.just(ledger.Ledger()) | st.builds(
+    ledger.Ledger, accounts=st.just(ACCOUNTS), lines=st.sampled_from(((), LINES)), time=TIMES
+)
 STATUSES = st.builds(
     status.Status,
     phase=st.sampled_from(status.Phase) | WORDS,
@@ -45,6 +54,7 @@ STATUSES = st.builds(
     attempt=st.integers(0),
     attempt_id=st.text(),
     step=st.none() | st.integers(0),
+    cost=LEDGERS,
     progress=st.builds(
         status.Progress,
         total=st.none() | st.integers(0),
@@ -65,6 +75,8 @@ STATUSES = st.builds(
     storm=st.builds(status.Storm, reclaims=st.integers(0), step=st.none() | st.integers(0)),
     failed_nodes=st.lists(st.builds(status.FailedNode, time=TIMES), max_size=3).map(tuple),
     last_reclaim=st.none() | st.builds(status.Reclaim, time=TIMES),
+    fallback=st.none()
+    | st.builds(status.Fallback, since=TIMES, until=st.none() | TIMES, times=st.integers(1)),
 )
 
 

@@ -17,6 +17,11 @@ def test_a_flag_outweighs_the_environment() -> None:
     assert (parsed.decisions.node_loss, parsed.namespaces) == (9.0, ("a", "b"))
 
 
+def test_prices_and_teams_are_asked_for_by_name() -> None:
+    parsed = settings.parse(["--prices-map=offers"], {"SPOTTRAIN_TEAM_LABEL": "team"})
+    assert (parsed.prices_map, parsed.team_label) == ("offers", "team")
+
+
 def test_a_pods_name_is_its_identity_in_the_election() -> None:
     assert settings.parse(["--lease=op"], {"POD_NAME": "op-1"}).identity == "op-1"
     one, other = (settings.parse(["--lease=op"], {}) for _ in range(2))

@@ -7,7 +7,7 @@ from typing import Any
 
 from aiohttp import web
 
-from spottrain.api import conditions, indexes, shards, spec, status
+from spottrain.api import clouds, conditions, indexes, shards, spec, status
 from spottrain.kube import apply, mirror, observe, views
 from spottrain.plan import actions
 from spottrain.plan import snapshot as snap
@@ -29,7 +29,7 @@ def snapshot(**changes: Any) -> snap.Snapshot:
 
 def pods(count: int) -> tuple[actions.Action, ...]:
     return tuple(
-        actions.CreatePod(actions.Overlay(index, 1, f"id{index}", floor=False, grace=28))
+        actions.CreatePod(actions.Overlay(index, 1, f"id{index}", ask=clouds.Ask.SPOT, grace=28))
         for index in range(count)
     )
 
@@ -141,9 +141,9 @@ def test_a_gangs_job_has_no_indexes_before_it_is_complete() -> None:
 
 def test_whether_a_pod_was_made_for_the_floor_is_read_from_its_label() -> None:
     raw = test_observe.pod(1)
-    assert not views.pod(raw).floor
+    assert views.pod(raw).ask is clouds.Ask.SPOT
     raw["metadata"]["labels"]["spottrain.dev/capacity"] = "on-demand"
-    assert views.pod(raw).floor
+    assert views.pod(raw).ask is clouds.Ask.ON_DEMAND
 
 
 def test_the_last_indexes_to_go_are_remembered_and_not_ten_thousand() -> None:

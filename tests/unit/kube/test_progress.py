@@ -2,6 +2,7 @@
 
 import asyncio
 import collections.abc as cabc
+import dataclasses
 import datetime as dt
 import itertools
 import json
@@ -212,6 +213,7 @@ def test_a_report_holds_what_the_library_says() -> None:
         story.worker.more = {
             "total": 1000,
             "perSecond": 3.125,
+            "began": 1767225600.25,
             "checkpoint": {"step": 40, "time": 1767225600.25, "seconds": 12.1, "blockedSeconds": 0.8},
             "stop": {"seconds": 12.4, "graceSeconds": 25.0, "fits": True},
         }
@@ -225,6 +227,7 @@ def test_a_report_holds_what_the_library_says() -> None:
             per_second=3.125,
             saved=status.Checkpoint(40, moment, 12.1),
             stop=snap.Stop(12.4, 25.0, fits=True),
+            began=moment,
         )
 
     play(body)
@@ -235,7 +238,12 @@ def test_a_report_holds_what_the_library_says() -> None:
     [
         {"total": "x", "perSecond": "fast", "checkpoint": 7, "stop": []},
         {"total": -1, "perSecond": -2.0, "checkpoint": {"step": -1}, "stop": {"seconds": 1e300}},
-        {"perSecond": True, "checkpoint": {"step": "7", "time": 1e300}, "stop": {"seconds": 1}},
+        {
+            "perSecond": True,
+            "began": "noon",
+            "checkpoint": {"step": "7", "time": 1e300},
+            "stop": {"seconds": 1},
+        },
         {"stop": None, "checkpoint": None, "total": 2**70},
     ],
 )
@@ -256,6 +264,11 @@ def test_who_need_not_answer_and_does_not_is_asked_more_and_more_rarely() -> Non
         story.reader.follow(KEY, FREE)
         await asyncio.sleep(3600)
         assert 7 <= story.worker.asked <= 14
+        story.reader.follow(KEY, dataclasses.replace(FREE, needed=True))
+        asked = story.worker.asked
+        await asyncio.sleep(3600)
+        assert 45 <= story.worker.asked - asked <= 60, "a decision waits for it"
+        story.reader.follow(KEY, FREE)
         story.worker.status, story.worker.step = 200, 7
         await asyncio.sleep(601)
         assert story.reports[-1][1].step == 7

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from spottrain.api import prices
 from spottrain.kube import views
 from spottrain.plan import snapshot as snap
 
@@ -318,3 +319,31 @@ def test_when_a_notice_came_is_known_from_its_mark() -> None:
     text = '{"cause": "Preempted", "since": "2026-01-01T12:00:00Z"}'
     found = views.node(node(metadata={"annotations": {"spottrain.dev/reclaim": text}}), snap.Settings())
     assert found.noticed == dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
+
+
+def test_a_pod_has_stopped_when_the_last_of_its_containers_has() -> None:
+    """A proxy that runs on is on the node, and is paid for."""
+    done = {"terminated": {"exitCode": 0, "finishedAt": "2026-01-01T00:10:00Z"}}
+    later = {"terminated": {"exitCode": 0, "finishedAt": "2026-01-01T00:10:09Z"}}
+    states: list[tuple[dict[str, Any], ...]] = [(done, later), (done, {"running": {}}), ()]
+    found = [
+        views.pod(pod({"containerStatuses": [{"state": one} for one in some]})).stopped for some in states
+    ]
+    assert found == [dt.datetime(2026, 1, 1, 0, 10, 9, tzinfo=dt.UTC), None, None]
+
+
+def test_a_nodes_prices_are_read_from_labels_and_annotations() -> None:
+    """Node groups of some clouds have labels alone."""
+    metadata = {
+        "name": "n",
+        "uid": "u",
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "labels": {"spottrain.dev/price-per-worker-hour": "1.10", "karpenter.sh/capacity-type": "spot"},
+        "annotations": {"spottrain.dev/on-demand-price-per-worker-hour": "3.67"},
+    }
+    view = views.node({"metadata": metadata}, snap.Settings())
+    assert (view.rate, view.rate_problem) == (prices.Rate(prices.parse("1.10"), prices.parse("3.67")), "")
+    metadata["annotations"] = {"spottrain.dev/on-demand-price-per-worker-hour": "much"}
+    view = views.node({"metadata": metadata}, snap.Settings())
+    assert view.rate is None
+    assert '"much" is not a price per worker-hour' in view.rate_problem

@@ -33,6 +33,15 @@ def test_a_jobs_series_vanish_with_it_and_no_others_do() -> None:
     assert 'spottrain_job_workers_running{capacity="spot",job="b",namespace="t"} 1.0' in shown(metrics)
 
 
+def test_workers_that_fell_back_are_shown_until_the_job_is_over() -> None:
+    metrics, series = registry.Metrics(), 'spottrain_job_fallback_workers{job="a",namespace="t"}'
+    fell = dataclasses.replace(ONE, workers=dataclasses.replace(ONE.workers, fallback=1))
+    metrics.saw(change("a", ONE, fell))
+    assert f"{series} 1.0" in shown(metrics)
+    metrics.saw(change("a", fell, dataclasses.replace(fell, phase=status.Phase.COMPLETE)))
+    assert f"{series} 0.0" in shown(metrics)
+
+
 def test_a_job_that_was_never_seen_can_be_forgotten() -> None:
     registry.Metrics().forget("t", "a")
 
@@ -133,3 +142,14 @@ def test_the_time_to_run_again_is_split_where_all_workers_have_a_node() -> None:
     names = ("reclaim_to_running", "reclaim_to_placed", "placed_to_running")
     sums = [f"spottrain_{name}_seconds_sum" for name in names]
     assert [metrics.registry.get_sample_value(one, {"namespace": "t"}) for one in sums] == [50, 40, 10]
+
+
+def test_the_slack_until_a_deadline_is_shown_while_it_is_known() -> None:
+    metrics = registry.Metrics()
+    metrics.saw(dataclasses.replace(change("a", ONE, ONE), slack=-90.0))
+    assert 'spottrain_job_deadline_slack_seconds{job="a",namespace="t"} -90.0' in shown(metrics)
+    metrics.saw(change("a", ONE, ONE))
+    assert 'job_deadline_slack_seconds{job="a"' not in shown(metrics)
+    metrics.saw(dataclasses.replace(change("a", ONE, ONE), slack=5.0))
+    metrics.forget("t", "a")
+    assert 'job="a"' not in shown(metrics)

@@ -479,7 +479,8 @@ def test_an_edited_template_lets_all_end_and_makes_a_new_job() -> None:
 
 def test_the_floor_takes_the_lowest_indexes_and_is_reported() -> None:
     cluster = virtual.Cluster(virtual.wishes(spot=spec.Spot(floor=1))).running()
-    assert [cluster.overlays[f"tr-{index}-1"].floor for index in range(3)] == [True, False, False]
+    asked = [str(cluster.overlays[f"tr-{index}-1"].ask) for index in range(3)]
+    assert asked == ["on-demand", "spot", "spot"]
     met = conditions.find(cluster.status.conditions, conditions.FLOOR_MET)
     assert met is not None
     assert (met.status, met.message) == (True, "workers on on-demand nodes: wanted 1, found 1")

@@ -5,7 +5,7 @@ import datetime as dt
 
 import pytest
 
-from spottrain.api import conditions, indexes, spec, status
+from spottrain.api import clouds, conditions, indexes, spec, status
 from spottrain.plan import actions, independent, shard_pods
 from spottrain.plan import snapshot as snap
 from tests.unit.plan import virtual
@@ -372,7 +372,7 @@ def test_when_none_is_left_to_put_on_the_floor_it_says_so() -> None:
     one.evict("tr-1-1")
     one.end("tr-1-1", 143)
     one.settle()
-    assert one.overlays["tr-1-2"].floor
+    assert one.overlays["tr-1-2"].ask is clouds.Ask.ON_DEMAND
 
 
 def test_suspended_all_pods_end_and_nothing_is_counted_and_resumed_the_rest_goes_on() -> None:

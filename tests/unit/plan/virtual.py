@@ -8,10 +8,10 @@ import collections
 import dataclasses
 import datetime as dt
 
-from spottrain.api import clouds, conditions, names, spec, status
+from spottrain.api import clouds, conditions, names, prices, spec, status
 from spottrain.plan import actions, decide
 from spottrain.plan import snapshot as snap
-from spottrain.policy import hazard
+from spottrain.policy import deadline, hazard
 
 EPOCH = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 MOST_PASSES = 50
@@ -60,6 +60,8 @@ class Cluster:
         self.losses: tuple[snap.Loss, ...] = ()
         self.windows: tuple[snap.Window, ...] = ()
         self.known: dict[snap.Pool, hazard.Record] = {}
+        self.prices = prices.Table()
+        self.plan: deadline.Plan | None = None
         self.words_wait = False
         """What decides nothing is not written into the status."""
         self.deleted = False
@@ -102,7 +104,9 @@ class Cluster:
             losses=self.losses,
             windows=self.windows,
             known=self.known,
+            plan=self.plan,
             progress=self.progress,
+            prices=self.prices,
         )
 
     def _seen(self, node: snap.Node) -> snap.Node:
@@ -246,13 +250,15 @@ class Cluster:
             created=self.now,
             grace=float(overlay.grace),
             go=overlay.attempt_id if overlay.go else "",
-            floor=overlay.floor,
+            ask=overlay.ask,
         )
 
     def _delete(self, name: str, uid: str, grace: int | None) -> None:
         pod = self.pods.get(name)
         if pod is None or pod.uid != uid:
             return
+        if not pod.node:
+            self._change(name, deleting=self.now, grace=0.0)
         if grace == 0 or pod.ended or not pod.node:
             self.remove(name)
             return
@@ -267,7 +273,7 @@ class Cluster:
 
     def remove(self, name: str) -> None:
         """The pod object goes."""
-        self.departed.append(self.pods.pop(name))
+        self.departed.append(dataclasses.replace(self.pods.pop(name), left=self.now))
 
     def bind(self, name: str, node: str) -> None:
         self._change(name, node=node)
@@ -280,16 +286,30 @@ class Cluster:
         self._change(name, phase="Running", running=True, ip="10.0.0.1")
 
     def run_all(self) -> None:
-        """Every pending pod of the current attempt is bound (floor first to `od`) and runs."""
-        spots = [node.name for node in self.nodes.values() if node.capacity is clouds.Capacity.SPOT]
-        good = [one for one in spots if self._usable(one)]
+        """Every pending pod that finds a node where it was asked to run is bound and runs."""
         for pod in list(self.pods.values()):
             if pod.phase == "Pending" and pod.deleting is None:
-                overlay = self.overlays[pod.name]
-                free = ["od"] if overlay.floor else [one for one in good if one not in overlay.avoid]
+                free = self._places(self.overlays[pod.name])
                 if free:
+                    self._change(pod.name, unschedulable="")
                     self.bind(pod.name, free[pod.index % len(free)])
                     self.run(pod.name)
+                else:
+                    self._change(pod.name, unschedulable="no node fits")
+
+    def _places(self, overlay: actions.Overlay) -> list[str]:
+        """Names of the nodes for it: spot ones as long as there are any, unless it must not run there."""
+        there = [name for name in self.nodes if self._usable(name) and name not in overlay.avoid]
+        usable = [self.nodes[name] for name in there]
+        spot = [one.name for one in usable if one.capacity is clouds.Capacity.SPOT]
+        bought = [one.name for one in usable if one.capacity.fills_floor]
+        match overlay.ask:
+            case clouds.Ask.ONLY_SPOT:
+                return spot
+            case clouds.Ask.SPOT:
+                return spot or bought
+            case clouds.Ask.ON_DEMAND:
+                return bought
 
     def _usable(self, name: str) -> bool:
         node = self.nodes[name]

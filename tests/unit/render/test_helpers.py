@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from spottrain.api import spec
+from spottrain.api import clouds, spec
 from spottrain.plan import actions
 from spottrain.plan import snapshot as snap
 from spottrain.render import helpers, identity, job, pod
@@ -22,7 +22,7 @@ def rendered(
     """The spec of the pod; `rest` is what else its template says."""
     template = {"spec": {"containers": [{"name": "c", "image": "i", **(container or {})}], **rest}}
     mold = pod.Mold(JOB, wishes(template, mode=mode), "j1", template, snap.Settings(helper_image="ours:1"))
-    overlay = actions.Overlay(index=index, attempt=2, attempt_id="abc", floor=False, grace=26)
+    overlay = actions.Overlay(index=index, attempt=2, attempt_id="abc", ask=clouds.Ask.SPOT, grace=26)
     made: dict[str, Any] = pod.render(mold, overlay)["spec"]
     return made
 
@@ -136,7 +136,7 @@ def test_the_annotated_container_is_the_program() -> None:
         "spec": {"containers": containers},
     }
     mold = pod.Mold(JOB, wishes(template), "j1", template, snap.Settings())
-    one = pod.render(mold, actions.Overlay(0, 1, "abc", floor=False, grace=26))["spec"]
+    one = pod.render(mold, actions.Overlay(0, 1, "abc", ask=clouds.Ask.SPOT, grace=26))["spec"]
     assert DIRECTORY in mounts(named(one, "trainer"))
     assert DIRECTORY not in mounts(named(one, "proxy"))
 
@@ -145,7 +145,7 @@ def test_without_a_directory_nothing_is_added() -> None:
     template = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
     plain = spec.Spec(workers=1, template=template, checkpoint=spec.Checkpoint("s3://b/p"))
     mold = pod.Mold(JOB, plain, "j1", template, snap.Settings())
-    one = pod.render(mold, actions.Overlay(0, 1, "abc", floor=False, grace=26))["spec"]
+    one = pod.render(mold, actions.Overlay(0, 1, "abc", ask=clouds.Ask.SPOT, grace=26))["spec"]
     assert "initContainers" not in one
 
 

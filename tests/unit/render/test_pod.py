@@ -29,7 +29,13 @@ def rendered(
         progress_timeout=progress_timeout,
     )
     mold = pod.Mold(JOB, wishes, "j1", whole, settings or snap.Settings())
-    base: dict[str, Any] = {"index": 1, "attempt": 2, "attempt_id": "abc", "floor": False, "grace": 28}
+    base: dict[str, Any] = {
+        "index": 1,
+        "attempt": 2,
+        "attempt_id": "abc",
+        "ask": clouds.Ask.SPOT,
+        "grace": 28,
+    }
     return pod.render(mold, actions.Overlay(**{**base, **overlay}))
 
 
@@ -66,7 +72,7 @@ def independent(*, index: int = 7, **changes: Any) -> dict[str, Any]:
     base: dict[str, Any] = {"workers": 9, "checkpoint": spec.Checkpoint("s3://b/p")}
     wishes = spec.Spec(template=whole, mode=spec.Mode.INDEPENDENT, **{**base, **changes})
     mold = pod.Mold(JOB, wishes, "j1", whole, snap.Settings())
-    return pod.render(mold, actions.Overlay(index, 2, "abc", floor=False, grace=28))
+    return pod.render(mold, actions.Overlay(index, 2, "abc", ask=clouds.Ask.SPOT, grace=28))
 
 
 def test_an_index_is_a_world_of_its_own_with_checkpoints_of_its_own() -> None:
@@ -180,7 +186,7 @@ def test_spot_is_preferred_with_weight_80_by_every_clouds_mark() -> None:
 
 
 def test_a_floor_worker_requires_on_demand_and_prefers_no_spot() -> None:
-    one = rendered(floor=True)
+    one = rendered(ask=clouds.Ask.ON_DEMAND)
     node = one["spec"]["affinity"]["nodeAffinity"]
     assert "preferredDuringSchedulingIgnoredDuringExecution" not in node
     first = required_terms(one)[0]["matchExpressions"]
@@ -190,9 +196,16 @@ def test_a_floor_worker_requires_on_demand_and_prefers_no_spot() -> None:
     assert one["metadata"]["labels"]["spottrain.dev/capacity"] == "on-demand"
 
 
+def test_a_worker_for_spot_alone_requires_some_clouds_mark() -> None:
+    one = rendered(ask=clouds.Ask.ONLY_SPOT)
+    keys = [term["matchExpressions"][0]["key"] for term in required_terms(one)]
+    assert keys == list(dict.fromkeys(mark.key for mark in clouds.SPOT_MARKS))
+    assert one["metadata"]["labels"]["spottrain.dev/capacity"] == "only-spot"
+
+
 def test_a_sites_on_demand_label_is_one_of_the_floors_terms() -> None:
     settings = snap.Settings(on_demand_marks=(clouds.Mark("pool", ("paid",)),))
-    terms = required_terms(rendered(floor=True, settings=settings))
+    terms = required_terms(rendered(ask=clouds.Ask.ON_DEMAND, settings=settings))
     assert {"matchExpressions": [{"key": "pool", "operator": "In", "values": ["paid"]}]} in terms
 
 
@@ -206,7 +219,7 @@ def test_the_templates_required_terms_hold_together_with_ours() -> None:
         "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": theirs}}
     }
     ours = scheduling.on_demand_terms(snap.Settings())
-    terms = required_terms(rendered({"affinity": given}, floor=True))
+    terms = required_terms(rendered({"affinity": given}, ask=clouds.Ask.ON_DEMAND))
     assert len(terms) == 2 * len(ours)
     assert all(term["matchExpressions"][0]["key"] == "gpu" for term in terms)
     assert required_terms(rendered({"affinity": given})) == theirs
@@ -325,7 +338,8 @@ def test_the_heaviest_preference_alone_names_the_best_pool() -> None:
 
 def test_a_floor_worker_has_no_preference_among_pools() -> None:
     pool = snap.Pool(clouds.Capacity.SPOT, "zone-a", "g5.xlarge")
-    node = rendered(resting=(pool,), preferred=(pool,), floor=True)["spec"]["affinity"]["nodeAffinity"]
+    one = rendered(resting=(pool,), preferred=(pool,), ask=clouds.Ask.ON_DEMAND)
+    node = one["spec"]["affinity"]["nodeAffinity"]
     assert "preferredDuringSchedulingIgnoredDuringExecution" not in node
 
 

@@ -1,0 +1,138 @@
+"""`logs`: attempt after attempt, whatever is still there."""
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from spottrain import errors
+from spottrain.cli import history, logs
+from tests.unit.cli import real
+from tests.unit.train.virtual import VirtualClock
+
+
+class Cluster:
+    """Its pods' logs by name; a `lost` one's node doesn't answer."""
+
+    def __init__(self, *lost: str) -> None:
+        self.asked: list[tuple[str, ...]] = []
+        self.lost = lost
+
+    def stream(self, *arguments: str) -> Iterator[str]:
+        self.asked.append(arguments)
+        if arguments[2] in self.lost:
+            raise errors.ClusterError("the node does not answer")
+        yield f"hello from {arguments[2]}\n"
+
+
+def read(
+    wish: logs.Wish, *versions: history.History, lost: str = ""
+) -> tuple[bool, list[str], list[str], Cluster]:
+    """Whether any was read, the log, the remarks; the job is as in each version in turn."""
+    cluster, out, notes = Cluster(lost), [], []  # type: ignore[var-annotated]
+    states = iter(versions)
+    reader = logs.Reader(wish, cluster, lambda: next(states), VirtualClock(), out.append, notes.append)
+    return reader.read(), out, notes, cluster
+
+
+def test_all_attempts_are_printed_and_the_gone_one_is_said_with_its_end():
+    done, out, notes, _ = read(logs.Wish(index=1), real.told())
+
+    assert done
+    assert out == ["hello from digits-1-2\n", "hello from digits-1-3\n"]
+    assert notes == [
+        (
+            "attempt 1, worker 1: its pod is gone, and its log with it; "
+            "Reclaimed (Evicted) on spot-2: digits-1-1: EvictionByEvictionAPI"
+        ),
+        "==> digits-1-2 (attempt 2, worker 1, exited 1)",
+        "==> digits-1-3 (attempt 3, worker 1, exited 0)",
+    ]
+
+
+def test_one_attempt_alone_is_printed():
+    _, out, _, _ = read(logs.Wish(attempt=2), real.told())
+
+    assert out == ["hello from digits-0-2\n"]
+
+
+def test_nothing_to_read_is_no_success():
+    done, out, (remark,), _ = read(logs.Wish(attempt=1), real.told())
+
+    assert (done, out) == (False, [])
+    assert "its pod is gone" in remark
+
+
+def test_attempts_of_long_ago_are_one_remark():
+    attempts = [
+        {**real.digits()[0]["status"]["attempts"][2], "number": number, "id": f"{number}"}
+        for number in (8, 9)
+    ]
+
+    _, _, notes, _ = read(logs.Wish(), real.told(attempts=attempts, attempt=9))
+
+    assert notes[0] == "attempts 1 to 8: the pods are gone, and their logs with them"
+    assert len(notes) == 2
+
+
+def test_a_node_that_does_not_answer_is_said_and_the_others_are_read():
+    done, out, notes, _ = read(logs.Wish(), real.told(), lost="digits-0-2")
+
+    assert done
+    assert out == ["hello from digits-0-3\n"]
+    assert "the log of digits-0-2 can't be read: the node does not answer" in notes
+
+
+def followed(number: int, **pod: Any) -> history.History:
+    """The job in its third attempt, and on; worker 0's pod of it changed."""
+    job = real.job(phase="Running", completionTime=None)
+    pods = copy.deepcopy(real.digits()[1])
+    for one in pods:
+        if one["metadata"]["name"] == f"digits-0-{number}":
+            one["status"] = pod
+    return history.tell(job, pods)
+
+
+def test_following_goes_on_into_the_next_attempt_when_its_worker_has_started():
+    waiting = followed(3, phase="Pending")
+
+    done, out, notes, cluster = read(logs.Wish(follow=True), waiting, waiting, real.told())
+
+    assert done
+    assert out == ["hello from digits-0-2\n", "hello from digits-0-3\n"]
+    assert all(asked[-1] == "--follow" for asked in cluster.asked)
+    assert not [note for note in notes if "has not started" in note]
+
+
+def test_a_worker_that_has_not_started_is_said_and_why():
+    waiting = followed(
+        3, containerStatuses=[{"name": "train", "state": {"waiting": {"reason": "ImagePullBackOff"}}}]
+    )
+
+    done, _, notes, _ = read(logs.Wish(attempt=3), waiting)
+
+    assert not done
+    assert notes == ["attempt 3, worker 0: digits-0-3 has not started: waiting (ImagePullBackOff)"]
+
+
+@pytest.mark.parametrize(
+    ("wish", "words"),
+    [
+        (logs.Wish(index=3), "there is no worker 3: digits has 0 to 2"),
+        (logs.Wish(attempt=4), "there is no attempt 4: the newest is 3"),
+    ],
+)
+def test_a_worker_or_an_attempt_that_there_is_not_is_refused(wish: logs.Wish, words: str):
+    with pytest.raises(errors.ClusterError, match=words):
+        read(wish, real.told())
+
+
+def test_an_index_of_an_independent_job_has_attempts_of_its_own():
+    job = real.job(attempts=[], indexes={"restarts": "0,1"}, completedIndexes="")
+    job["spec"]["mode"] = "Independent"
+
+    _, out, notes, _ = read(logs.Wish(index=1), history.tell(job, real.digits()[1]))
+
+    assert out == ["hello from digits-1-2\n"]
+    assert notes[0] == "attempt 1, worker 1: its pod is gone, and its log with it"
