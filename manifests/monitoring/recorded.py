@@ -16,10 +16,11 @@ class Recorded:
 def counted(series: str, window: str, by: str = "") -> str:
     """How many events the window had.
 
-    `increase()` misses the event with which a series comes into being, and a reclaim's series does with the
-    first of its kind: what was not there before the window counts from 0, as the process did.
+    `increase()` misses what a series comes into being with, and a reclaim's series does with the first of its
+    kind: what was not there before the window counts from 0, as the process did, also when it has ended since.
     """
-    return f"sum by ({by}) (({series} unless {series} offset {window}) or increase({series}[{window}]))"
+    new = f"last_over_time({series}[{window}]) unless {series} offset {window}"
+    return f"sum by ({by}) (({new}) or increase({series}[{window}]))"
 
 
 REAL_RECLAIMS = 'spottrain_reclaims_total{capacity="spot", cause!="Drill"}'
