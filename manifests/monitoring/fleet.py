@@ -217,6 +217,7 @@ TIME = Row(
             "paid for whose work is not in a checkpoint yet.",
             (Query(f"sum(increase({_INSTEAD}[1h])) - sum(increase({_SPENT}[1h]))", "saved"),),
             "none",
+            signed=True,
         ),
         Panel(
             "Fallback and deadlines",

@@ -28,7 +28,10 @@ class Query:
 
 @dataclasses.dataclass(frozen=True)
 class Panel:
-    """One picture. `kind` is Grafana's word: timeseries, stat, state-timeline or table."""
+    """One picture. `kind` is Grafana's word: timeseries, stat, state-timeline or table.
+
+    `signed`: values below 0 are to be seen.
+    """
 
     title: str
     text: str
@@ -37,6 +40,7 @@ class Panel:
     kind: str = "timeseries"
     width: int = 8
     stacked: bool = False
+    signed: bool = False
 
     @property
     def height(self) -> int:
@@ -163,7 +167,8 @@ def _panel(panel: Panel) -> Json:
 def _lines(panel: Panel) -> Json:
     custom = {"fillOpacity": 30 if panel.stacked else 8, "showPoints": "auto", "spanNulls": False}
     stacking = {"stacking": {"mode": "normal"}} if panel.stacked else {}
-    defaults = {"unit": panel.unit, "min": 0, "custom": {**custom, **stacking}}
+    least = {} if panel.signed else {"min": 0}
+    defaults = {"unit": panel.unit, **least, "custom": {**custom, **stacking}}
     legend = {"displayMode": "list", "placement": "bottom", "showLegend": True}
     return {
         "fieldConfig": {"defaults": defaults, "overrides": []},

@@ -16,8 +16,8 @@ class Recorded:
 def counted(series: str, window: str, by: str = "") -> str:
     """How many events the window had.
 
-    `increase()` misses what a series comes into being with, and a reclaim's series does with the first of its
-    kind: what was not there before the window counts from 0, as the process did, also when it has ended since.
+    `increase()` misses what a series comes into being with, and a reclaim's series does with the first of
+    its kind: what was not there before the window counts from 0, as its process did, even if that has ended.
     """
     new = f"last_over_time({series}[{window}]) unless {series} offset {window}"
     return f"sum by ({by}) (({new}) or increase({series}[{window}]))"

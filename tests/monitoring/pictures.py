@@ -120,12 +120,13 @@ def _chart(
     lines: Sequence[tuple[str, Sequence[prom.Point]]], span: Span, unit: str, size: tuple[int, int]
 ) -> str:
     width, height = size
-    top = max((value for _, points in lines for _, value in points), default=0.0) or 1.0
+    values = [0.0, *(value for _, points in lines for _, value in points)]
+    least, reach = min(values), (max(values) - min(values)) or 1.0
     left, room = 52, width - 60
 
     def spot(point: prom.Point) -> str:
         x = left + room * (point[0] - span.begin) / (span.end - span.begin)
-        return f"{x:.1f},{height - (height - 8) * point[1] / top:.1f}"
+        return f"{x:.1f},{height - (height - 8) * (point[1] - least) / reach:.1f}"
 
     drawn = "".join(
         f'<polyline fill=none stroke="{COLOURS[index % len(COLOURS)]}" stroke-width=1.5 '
@@ -134,7 +135,7 @@ def _chart(
     )
     scale = "".join(
         f'<line x1={left} x2={left + room} y1={y} y2={y} stroke="#e5e5e5"/>'
-        f"<text x={left - 4} y={y + 3} text-anchor=end>{told(top * share, unit)}</text>"
+        f"<text x={left - 4} y={y + 3} text-anchor=end>{told(least + reach * share, unit)}</text>"
         for share in (0.0, 0.5, 1.0)
         for y in [round(height - (height - 8) * share)]
     )
