@@ -186,10 +186,10 @@ TIME = Row(
     "Time and money",
     (
         Panel(
-            "Workers' time, by what came of it",
-            "In workers at a time: what has been decided in the last hour (docs/money.md).",
-            (Query(f"sum by (outcome) (rate({_TIME}[1h]))", "{{outcome}}"),),
-            "none",
+            "Workers' time in an hour, by what came of it",
+            "As far as that has been decided in the hour: docs/money.md.",
+            (Query(f"sum by (outcome) (increase({_TIME}[1h]))", "{{outcome}}"),),
+            "s",
             stacked=True,
         ),
         Panel(
