@@ -40,6 +40,14 @@ ALERTS = (
         f"{_NAMED} lacks {{{{ $value }}}} of the workers that it wants on on-demand nodes.",
     ),
     Alert(
+        "SpottrainDeadlineAtRisk",
+        f"-min {JOB} (spottrain_job_deadline_slack_seconds) > 0",
+        "5m",
+        f"{_NAMED} will miss its deadline",
+        f"{_NAMED} lacks {{{{ $value | humanizeDuration }}}} until its completeBy, even if all goes well "
+        "from now on.",
+    ),
+    Alert(
         "SpottrainWorkersMissing",
         f"max {JOB} (spottrain_job_workers_desired) - sum {JOB} (spottrain_job_workers_running) > 0",
         "30m",

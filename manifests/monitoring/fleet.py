@@ -10,6 +10,9 @@ _ON_SPOT = f'spottrain_job_workers_running{{{_HERE}, capacity="spot"}}'
 _WANTED = f"spottrain_job_workers_desired{{{_HERE}}}"
 _SHORT = f"spottrain_job_floor_shortfall{{{_HERE}}}"
 _JOB = "by (namespace, job)"
+_TIME = f"spottrain_worker_seconds_total{{{_HERE}}}"
+_SPENT = f"spottrain_cost_total{{{_HERE}}}"
+_INSTEAD = f"spottrain_cost_on_demand_total{{{_HERE}}}"
 _SPOT_SHARE = f"sum({_ON_SPOT}) / sum({_RUNNING})"
 
 
@@ -19,6 +22,14 @@ def _per_hour(by: str) -> str:
 
 def _took(share: float, histogram: str) -> str:
     return f"histogram_quantile({share}, sum by (le) (increase({histogram}_bucket{{{_HERE}}}[1h])))"
+
+
+def _outcome(word: str) -> str:
+    return f'spottrain_worker_seconds_total{{{_HERE}, outcome="{word}"}}'
+
+
+def _useful(by: str = "") -> str:
+    return f"sum {by}(increase({_outcome('useful')}[1h])) / sum {by}(increase({_TIME}[1h]))"
 
 
 def _window(share: float) -> str:
@@ -171,10 +182,60 @@ WORKERS = Row(
         ),
     ),
 )
+TIME = Row(
+    "Time and money",
+    (
+        Panel(
+            "Workers' time in an hour, by what came of it",
+            "As far as that has been decided in the hour: docs/money.md.",
+            (Query(f"sum by (outcome) (increase({_TIME}[1h]))", "{{outcome}}"),),
+            "s",
+            stacked=True,
+        ),
+        Panel(
+            "Goodput",
+            "Share of the workers' time that was useful, over the last hour, by capacity of their nodes.",
+            (Query(_useful("by (capacity) "), "{{capacity}}"), Query(_useful(), "all")),
+            "percentunit",
+        ),
+        Panel(
+            "Work lost in an hour",
+            "Workers' time that came after the last checkpoint of a life.",
+            (Query(f"sum(increase({_outcome('lost')}[1h]))", "lost"),),
+            "s",
+        ),
+        Panel(
+            "Spent in an hour",
+            "In the currency of the prices; of jobs that have some.",
+            (Query(f"sum by (capacity) (increase({_SPENT}[1h]))", "{{capacity}}"),),
+            "none",
+            stacked=True,
+        ),
+        Panel(
+            "Saved in an hour",
+            "What the useful part would have cost on demand, without what was spent. Below 0 while time is "
+            "paid for whose work is not in a checkpoint yet.",
+            (Query(f"sum(increase({_INSTEAD}[1h])) - sum(increase({_SPENT}[1h]))", "saved"),),
+            "none",
+            signed=True,
+        ),
+        Panel(
+            "Fallback and deadlines",
+            "Workers on on-demand nodes because spot had no room; jobs that can't make their completeBy.",
+            (
+                Query(f"sum(spottrain_job_fallback_workers{{{_HERE}}})", "workers that fell back"),
+                Query(
+                    f"count(spottrain_job_deadline_slack_seconds{{{_HERE}}} < 0) or vector(0)",
+                    "jobs that will be late",
+                ),
+            ),
+        ),
+    ),
+)
 BOARD = Board(
     "spottrain-fleet",
     "spottrain: fleet",
     "Reclaims and what they cost, over all jobs.",
     (Variable("namespace", "spottrain_job_workers_desired", several=True),),
-    (NOW, RECLAIMS, AGAIN, WORKERS),
+    (NOW, RECLAIMS, AGAIN, WORKERS, TIME),
 )

@@ -70,9 +70,12 @@ LIVES = Row(
             ),
         ),
         Panel(
-            "Missing from the floor",
-            "On-demand workers that it wants and lacks.",
-            (Query(_now("spottrain_job_floor_shortfall"), "missing"),),
+            "Floor and fallback",
+            "On-demand workers that it wants and lacks, and those that are there because spot had no room.",
+            (
+                Query(_now("spottrain_job_floor_shortfall"), "missing from the floor"),
+                Query(_now("spottrain_job_fallback_workers"), "fell back"),
+            ),
         ),
         Panel(
             "Restore",
@@ -93,18 +96,29 @@ STEPS = Row(
                 Query(_now("spottrain_run_checkpoint_step"), "saved"),
                 Query(_now("spottrain_run_resumed_from_step"), "resumed from"),
             ),
+            width=6,
         ),
         Panel(
             "Steps per second",
             "Of the last 100, with what lies between them.",
             (Query(_now("spottrain_run_steps_per_second"), "steps per second"),),
             "none",
+            width=6,
+        ),
+        Panel(
+            "To spare until the deadline",
+            "If all goes well from now on; of jobs with completeBy whose length is known. Below 0: missing.",
+            (Query(_now("spottrain_job_deadline_slack_seconds"), "to spare"),),
+            "s",
+            width=6,
+            signed=True,
         ),
         Panel(
             "Share of steps that counted",
             "Of those done in the last hour: the rest had been done before a loss.",
             (Query(f"clamp(({_FURTHEST} - {_BEFORE}) / {_DONE}, 0, 1)", "counted"),),
             "percentunit",
+            width=6,
         ),
     ),
 )

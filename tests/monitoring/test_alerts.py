@@ -97,6 +97,15 @@ STORIES = {
         summary="ml/llm runs without its floor",
         description="ml/llm lacks 2 of the workers that it wants on on-demand nodes.",
     ),
+    "a deadline that can't be met": Story(
+        "SpottrainDeadlineAtRisk",
+        {f"spottrain_job_deadline_slack_seconds{{{JOB}}}": "600+0x4 -1800+0x9 600+0x10"},
+        quiet=(4, 9, 16),
+        fires=11,
+        labels=LABELS,
+        summary="ml/llm will miss its deadline",
+        description="ml/llm lacks 30m 0s until its completeBy, even if all goes well from now on.",
+    ),
     "workers that don't come": Story(
         "SpottrainWorkersMissing",
         {
