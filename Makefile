@@ -24,6 +24,7 @@ lock: ## resolve the dependencies anew into requirements/*.txt
 	$(PYTHON) -m venv build/uv && build/uv/bin/pip install --quiet uv
 	build/uv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" --extra operator --extra s3 --extra gcs --extra azure pyproject.toml -o requirements/operator.txt
 	build/uv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" --group pyproject.toml:build -o requirements/build.txt
+	build/uv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" --group pyproject.toml:docs -o requirements/docs.txt
 	build/uv/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" --extra operator --extra s3 --extra gcs --extra azure --group dev pyproject.toml -o requirements/dev.txt
 
 .PHONY: check
@@ -65,6 +66,15 @@ manifests: venv ## make anew what is made from crds/, charts/ and metrics: copie
 pictures: venv ## pictures of the Grafana boards, of a story on the local cluster: docs/pictures/*.png
 	mkdir -p docs/pictures
 	SPOTTRAIN_PICTURES=docs/pictures $(BIN)/pytest -n 0 tests/cluster/test_boards.py
+
+build/docs/ready: requirements/docs.txt
+	$(PYTHON) -m venv build/docs
+	build/docs/bin/pip install --quiet --require-hashes -r requirements/docs.txt
+	@touch $@
+
+.PHONY: docs
+docs: build/docs/ready ## docs/ as a site in build/site; a dead link, or a page without a place in mkdocs.yml, fails it
+	NO_MKDOCS_2_WARNING=1 build/docs/bin/mkdocs build --strict
 
 # What `make demo CLUSTER=current` is told: see docs/demo.md.
 export IMAGE WORKER_IMAGE STORE_URI STORE_ENDPOINT TORCH_HOST_PATH
