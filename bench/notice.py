@@ -54,7 +54,6 @@ def run(report: Report, options: argparse.Namespace) -> None:
             if cloud in options.parts:
                 heard(bench, cloud, options.notices)
         if "work" in options.parts:
-            bench.of("aws")
             work(bench, out / "work", options.losses)
     report.figures |= conclusions(report.seconds, report.figures)
 
@@ -72,7 +71,11 @@ def heard(bench: Bench, cloud: str, count: int) -> None:
 
 def work(bench: Bench, out: Path, times: int) -> None:
     """What a gang that trains loses by a notice, and what it still does of its window with `keepTraining`."""
-    stopped, kept = (bench.trained(out, times, keep=keep) for keep in (False, True))
+    found = []
+    for keep in (False, True):
+        bench.of("aws")  # with all machines, also those that the run before has lost
+        found.append(bench.trained(out, times, keep=keep))
+    stopped, kept = found
     bench.report.figure("steps_lost", max(stopped.lost))
     bench.report.figure("steps_lost_keeping", max(kept.lost))
     bench.report.figure("training_share_30", statistics.median(stopped.shares))
