@@ -5,10 +5,17 @@ import secrets
 from collections.abc import Iterator
 from typing import Any
 
+import hypothesis
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 from lab.cluster import Lab
+
+# These machines are shared: how long one example takes says nothing of the code.
+hypothesis.settings.register_profile(
+    "shared", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("shared")
 
 ON_A_LAB = {"chart": "machines", "cluster": "planes", "lab": "machines", "node": "machines"}
 """By folder: what runs one after another, since it shares a lab or makes and ends machines."""
