@@ -3,7 +3,9 @@
 import collections.abc as cabc
 import http.server
 import socket
+import sys
 import threading
+from typing import Any
 
 import prometheus_client as prometheus
 
@@ -19,6 +21,11 @@ class _Server(http.server.ThreadingHTTPServer):
         if self.address_family == socket.AF_INET6:
             self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         super().server_bind()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A scraper that has given up is nothing to tell."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 def serve(
