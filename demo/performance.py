@@ -110,5 +110,6 @@ def _conclude(stage: Stage, played: _Played, problem: str) -> int:
         stage.screen.plain(f"NOT as it must be: {sentence}")
     if (report := stage.out / evidence.REPORT).exists():
         stage.screen.plain(f"The run as a page, by `kubectl spottrain report`: {report}")
+    stage.screen.plain("Boards of reclaims for your Grafana: manifests/dashboards, see docs/boards.md")
     stage.screen.plain(f"Evidence: {stage.out}/ (summary.json, logs, events).\n{stage.target.farewell()}")
     return 1 if found else 0
