@@ -57,7 +57,6 @@ def test_the_floor_is_kept_through_fifty_reclaims_of_its_own_nodes_and_nobody_el
         job.wait("the floor held", lambda: job.condition("FloorMet")["reason"] == "FloorHeld")
         assert nodes_of(job, "spot") == others
         assert job.status()["failures"] == 0
-        assert job.events("FloorUnmet") == []
 
 
 def moved(job: play.Job, before: dict[str, str]) -> bool:
