@@ -48,6 +48,9 @@ INDEPENDENT_DEADLINE = (
     "spec.completeBy is only used with spec.mode Gang, of which the work left is known: leave it out, and "
     "set spec.spot.onDemandFloor for workers that must not wait for spot"
 )
+INDEPENDENT_KEEPS = (
+    "spec.spot.keepTraining is only used with spec.mode Gang, of which the saves are measured: leave it out"
+)
 NO_TIME = (
     "must be a date and a time with its zone, for example 2026-12-01T08:00:00Z or 2026-12-01T09:00:00+01:00"
 )

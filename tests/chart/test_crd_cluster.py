@@ -136,6 +136,11 @@ REFUSED: cabc.Mapping[str, tuple[dict[str, Any], str, str]] = {
         "spec.completeBy",
         sentences.INDEPENDENT_DEADLINE,
     ),
+    "independent workers that train on": (
+        shards(spot={"keepTraining": True}),
+        "spec.spot.keepTraining",
+        sentences.INDEPENDENT_KEEPS,
+    ),
     "a deadline in words": (job(completeBy="tomorrow"), "spec.completeBy", sentences.NO_TIME),
     "a deadline without a zone": (
         job(completeBy="2026-12-01T08:00:00"),

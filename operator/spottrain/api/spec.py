@@ -19,6 +19,8 @@ class InvalidSpecError(ValueError):
 DEFAULT_FAILURES = 3
 DEFAULT_PARALLELISM = 50
 LARGEST_GANG = 1000
+LONGEST = 10 * 366 * 86400.0
+"""Seconds: times so far from now can still be reckoned with."""
 
 
 class Mode(enum.StrEnum):
@@ -280,8 +282,11 @@ def _prices(raw: cabc.Mapping[str, Any] | None) -> price.Prices | None:
 
 
 def _price(raw: cabc.Mapping[str, Any], key: str) -> price.Amount:
+    given = raw[key]
+    # A third of 1, reckoned by a tool, has more digits than anybody means.
+    text = f"{given:.{price.DECIMALS}f}".rstrip("0").rstrip(".") if isinstance(given, float) else str(given)
     try:
-        return price.parse(str(raw[key]))
+        return price.parse(text)
     except ValueError as error:
         raise InvalidSpecError(f"spec.prices.{key}: {error}") from error
 
@@ -347,6 +352,9 @@ def _seconds(value: Any, field: str) -> float | None:
     if value is None:
         return None
     try:
-        return duration.parse_seconds(str(value))
+        seconds = duration.parse_seconds(str(value))
     except ValueError as error:
         raise InvalidSpecError(f"{field}: {error}") from error
+    if seconds > LONGEST:
+        raise InvalidSpecError(f'{field}: "{value}" is longer than ten years; write less, for example 365d')
+    return seconds

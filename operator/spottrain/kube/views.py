@@ -69,13 +69,12 @@ def _ask(labels: Object) -> clouds.Ask:
 
 
 def _stopped(status: Object) -> dt.datetime | None:
-    """When the last of its containers ended; None while one runs, or where none ever did."""
+    """When the last of its containers ended; None while one runs or waits, or where none ever ran."""
     parts = ("initContainerStatuses", "containerStatuses")
     states = [one.get("state") or {} for part in parts for one in status.get(part) or ()]
-    if any("running" in state for state in states):
-        return None
     ends = [duration.optional_time((state.get("terminated") or {}).get("finishedAt")) for state in states]
-    return max((end for end in ends if end is not None), default=None)
+    known = [end for end in ends if end is not None]
+    return max(known) if known and len(known) == len(ends) else None
 
 
 def trimmed_pod(raw: Object) -> Object:

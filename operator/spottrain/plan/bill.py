@@ -50,7 +50,9 @@ def _put(draft: drafts.Draft, book: ledger.Ledger) -> None:
     draft.update(cost=book)
     now, under_way = draft.snapshot.now, any(line.there for line in book.lines)
     due = under_way and (book.time is None or now - book.time >= FIGURES_EVERY)
-    if (book.lines or book.accounts) and (due or draft.status != draft.snapshot.status):
+    # As they are written: a time that was just taken has fractions of a second, one that was read has none.
+    changed = status.render(draft.status) != status.render(draft.snapshot.status)
+    if (book.lines or book.accounts) and (due or changed):
         draft.update(cost=dataclasses.replace(book, time=now))
 
 
@@ -66,6 +68,10 @@ class _Book:
         pods = (*draft.snapshot.departed, *draft.snapshot.leftover, *draft.snapshot.pods)
         self._pods = {(pod.attempt, pod.index): pod for pod in pods}
         """As they were last seen."""
+        wishes = draft.snapshot.spec
+        self._has_prices = not isinstance(wishes, spec.InvalidSpecError) and wishes.prices is not None
+        self._told: set[str] = set()
+        """The nodes whose price can't be read."""
         self._there = {
             (pod.attempt, pod.index)
             for pod in (*draft.snapshot.leftover, *draft.snapshot.pods)
@@ -107,7 +113,8 @@ class _Book:
     def _key_of(self, pod: snap.Pod) -> Key:
         node = self._snapshot.machine(pod)
         capacity = node.capacity if node else clouds.Capacity.UNKNOWN
-        if node is not None and node.rate_problem:
+        if node is not None and node.rate_problem and not self._has_prices and node.name not in self._told:
+            self._told.add(node.name)
             text = f"node {node.name}: {node.rate_problem}"
             self._draft.say(conditions.PRICE_UNREADABLE, text, warning=True)
         return pod.attempt, _name(capacity), _rate(self._snapshot, capacity, node)

@@ -57,7 +57,9 @@ def buys(found: outlook.Outlook, plan: deadline.Plan | None) -> bool:
 
 def begins_on_demand(draft: drafts.Draft) -> bool:
     """Whether an attempt that begins now is for on-demand: with what is saved, not with what was done."""
-    now = dataclasses.replace(draft.status, attempt_id=draft.snapshot.fresh_id)
+    known = draft.status.attempts
+    over = tuple(one if one.end else dataclasses.replace(one, end=draft.snapshot.now) for one in known)
+    now = dataclasses.replace(draft.status, attempt_id=draft.snapshot.fresh_id, attempts=over)
     found = outlook.of(draft.snapshot, now)
     if found is None:
         return False
@@ -74,6 +76,8 @@ class Move:
 
 def move(draft: drafts.Draft) -> Move | None:
     """Where the gang goes for its deadline; None while it stays. Asks to be woken when that may change."""
+    if _needs_on_demand_no_more(draft):
+        return Move(False, "spec.completeBy is not set any more, and on-demand has no room")
     found, plan = outlook.of(draft.snapshot, draft.status), draft.snapshot.plan
     if found is None or _pauses(draft.status, found.now):
         return None
@@ -85,6 +89,14 @@ def move(draft: drafts.Draft) -> Move | None:
     if last.on_demand and not bought and _may_leave(draft, last):
         return Move(False, f"spot pays again, with {_about(found.slack or 0.0)} to spare")
     return None
+
+
+def _needs_on_demand_no_more(draft: drafts.Draft) -> bool:
+    wishes, attempts = draft.snapshot.spec, draft.status.attempts
+    if isinstance(wishes, spec.InvalidSpecError) or wishes.complete_by is not None or not attempts:
+        return False
+    waits = any(not pod.node and pod.unschedulable for pod in draft.snapshot.current.values())
+    return attempts[-1].on_demand and waits
 
 
 def _pauses(now: status.Status, moment: dt.datetime) -> bool:

@@ -36,6 +36,8 @@ def go_to_on_demand_while_spot_has_no_room(draft: drafts.Draft) -> bool:
     if now is not None and now.until is not None:
         _go_on(draft, now, now.until)
         return False
+    if draft.status.attempts and draft.status.attempts[-1].on_demand:
+        return False  # for its deadline: of spot that says nothing
     why = _why(draft, wishes)
     if why:
         _begin(draft, wishes, why)

@@ -96,7 +96,7 @@ def of(snapshot: snap.Snapshot, now: status.Status) -> Outlook | None:
     last, restart = now.attempts[-1], START if now.restart is None else now.restart
     start = restart + _redo(wishes, _saved(snapshot, now))
     place = _place(snapshot, now, start)
-    held = _held_since(snapshot) if place is Place.ON_DEMAND else None
+    held = _held_since(snapshot, now.attempts) if place is Place.ON_DEMAND else None
     waits = _waits_since(now.attempts)
     return Outlook(
         now=snapshot.now,
@@ -208,12 +208,17 @@ def _away_since(attempts: tuple[status.Attempt, ...]) -> dt.datetime:
     return since
 
 
-def _held_since(snapshot: snap.Snapshot) -> dt.datetime | None:
-    """Since when workers of any job have held spot machines, where they have longest; None if none do."""
+def _held_since(snapshot: snap.Snapshot, attempts: tuple[status.Attempt, ...]) -> dt.datetime | None:
+    """Since when workers of any job have held spot machines, where they have longest; None if none do.
+
+    What was held while the gang itself waited in vain says that others have room, and it has none.
+    """
+    vain = [one.end.timestamp() for one in attempts if one.end and not one.on_demand and not _came(one)]
     held = [
         record.since
         for pool, record in snapshot.known.items()
         if pool.capacity is clouds.Capacity.SPOT and record.state is hazard.State.HELD
+        if not vain or 3600 * record.since > max(vain)
     ]
     return dt.datetime.fromtimestamp(3600 * min(held), dt.UTC) if held else None
 

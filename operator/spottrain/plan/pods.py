@@ -23,24 +23,26 @@ LAST_ROUNDS = dt.timedelta(seconds=10)
 
 def end_older(draft: drafts.Draft) -> None:
     """End the pods of older attempts; those that have ended stay two attempts long, for their logs."""
-    short = draft.snapshot.settings.broken_grace if _gang_is_broken(draft.status) else None
+    broken = draft.snapshot.settings.broken_grace
     staying = staying_on.see_to(draft)
     for pod in draft.snapshot.older:
         if pod.name in staying:
             continue
         if not pod.ended:
+            short = broken if _gang_is_broken(draft.status, pod.attempt) else None
             end(draft, pod, short if pod.go else UNRELEASED_GRACE)
         elif pod.attempt < draft.status.attempt - ATTEMPTS_WITH_LOGS and pod.deleting is None:
             draft.act(actions.DeletePod(pod.name, pod.uid))
 
 
-def _gang_is_broken(now: status.Status) -> bool:
-    """No collective to save together with: it was lost without notice, or never came to be."""
-    if not now.attempts:
-        return False
-    last = now.attempts[-1]
+def _gang_is_broken(now: status.Status, attempt: int) -> bool:
+    """No collective to save together with: it was lost without notice, or never came to be.
+
+    The record of the attempt that followed says how this one ended: it may train on while that one fails.
+    """
+    after = next((one for one in now.attempts if one.number == attempt + 1), None)
     broken = {status.Cause.UNDETERMINED, status.Cause.FAILED, status.Cause.UNPLACED}
-    return last.cause in broken or last.reason in _WITHOUT_NOTICE
+    return after is not None and (after.cause in broken or after.reason in _WITHOUT_NOTICE)
 
 
 def end_all(draft: drafts.Draft) -> bool:

@@ -24,8 +24,9 @@ _NOTICES = {loss.NOTICE, loss.DRILL}
 
 def see_to(draft: drafts.Draft) -> cabc.Set[str]:
     """The names of the older workers that are left to train; each is told until when."""
-    pods, moment = _trainees(draft.snapshot), _until(draft.snapshot)
-    if not pods or moment is None or moment <= draft.snapshot.now:
+    pods = _trainees(draft.snapshot)
+    moment = _until(draft.snapshot, pods)
+    if moment is None or moment <= draft.snapshot.now:
         return set()
     draft.wake_at(moment)
     untold = [pod for pod in pods if pod.train_until != moment]
@@ -53,12 +54,12 @@ def _trains(pod: snap.Pod, snapshot: snap.Snapshot) -> bool:
     return bool(pod.go) and pod.running and fate in {loss.Fate.ALIVE, loss.Fate.DOOMED}
 
 
-def _until(snapshot: snap.Snapshot) -> dt.datetime | None:
+def _until(snapshot: snap.Snapshot, pods: list[snap.Pod]) -> dt.datetime | None:
     """When the first machine's end leaves just enough; None without a deadline, or a save to go by."""
     wishes, saved = snapshot.spec, snapshot.status.checkpoint
     if isinstance(wishes, spec.InvalidSpecError) or not wishes.spot.keep_training:
         return None
-    nodes = {snapshot.nodes[pod.node] for pod in snapshot.older if pod.node in snapshot.nodes}
+    nodes = {snapshot.nodes[pod.node] for pod in pods if pod.node in snapshot.nodes}
     deadlines = [node.deadline for node in nodes if node.notice]
     if not deadlines or saved is None or saved.save_seconds is None:
         return None

@@ -26,6 +26,17 @@ def test_prices_are_decimals_as_they_are_written() -> None:
     assert parsed.prices == prices.Prices(prices.Amount("1.1"), prices.Amount("3.67"))
 
 
+def test_a_price_that_was_reckoned_has_the_digits_that_are_meant() -> None:
+    parsed = spec.parse({**GOOD, "prices": {"spot": 1 / 3, "onDemand": 1.0}})
+    assert parsed.prices == prices.Prices(prices.Amount("0.333333"), prices.Amount("1"))
+
+
+@pytest.mark.parametrize("field", ["ttlAfterFinished", "placementTimeout", "activeDeadline"])
+def test_a_time_that_nobody_can_reckon_with_is_refused(field: str) -> None:
+    with pytest.raises(spec.InvalidSpecError, match=f'spec.{field}: "9999999d" is longer than ten years'):
+        spec.parse({**GOOD, field: "9999999d"})
+
+
 @pytest.mark.parametrize(
     ("said", "sentence"),
     [

@@ -328,11 +328,16 @@ def test_a_pod_has_stopped_when_the_last_of_its_containers_has() -> None:
     """A proxy that runs on is on the node, and is paid for."""
     done = {"terminated": {"exitCode": 0, "finishedAt": "2026-01-01T00:10:00Z"}}
     later = {"terminated": {"exitCode": 0, "finishedAt": "2026-01-01T00:10:09Z"}}
-    states: list[tuple[dict[str, Any], ...]] = [(done, later), (done, {"running": {}}), ()]
+    states: list[tuple[dict[str, Any], ...]] = [
+        (done, later),
+        (done, {"running": {}}),
+        (done, {"waiting": {}}),
+        (),
+    ]
     found = [
         views.pod(pod({"containerStatuses": [{"state": one} for one in some]})).stopped for some in states
     ]
-    assert found == [dt.datetime(2026, 1, 1, 0, 10, 9, tzinfo=dt.UTC), None, None]
+    assert found == [dt.datetime(2026, 1, 1, 0, 10, 9, tzinfo=dt.UTC), None, None, None]
 
 
 def test_a_nodes_prices_are_read_from_labels_and_annotations() -> None:

@@ -70,6 +70,27 @@ def test_the_time_of_a_gang_has_its_outcome_from_mark_to_mark() -> None:
     assert outcomes(cluster) == outcomes(cluster, "on-demand") == {**expected, "lost": 340}
 
 
+def test_a_look_at_which_nothing_is_new_changes_nothing_though_times_are_read_in_whole_seconds() -> None:
+    cluster = started(virtual.wishes(workers=2, prices=PRICES))
+    cluster.pass_time(100.75)
+    tell(cluster, step=5, began=ago(cluster, 90.3), saved=status.Checkpoint(5, ago(cluster, 7.4), 2.0))
+    written = cluster.status
+    cluster.pass_time(3)
+    plan = cluster.step()
+    assert status.render(plan.status) == status.render(written)
+
+
+def test_a_price_that_cannot_be_read_is_said_once_for_a_node_and_not_where_the_job_has_prices() -> None:
+    for offer, times in ((None, 1), (PRICES, 0)):
+        cluster = virtual.Cluster(virtual.wishes(workers=2, prices=offer))
+        cluster.change_node("n1", rate_problem='"dear" is no price')
+        cluster.settle()
+        for name in cluster.overlays:
+            cluster.bind(name, "n1")
+        cluster.settle()
+        assert len([one for one in cluster.events if one.reason == conditions.PRICE_UNREADABLE]) == times
+
+
 def test_24_hours_with_three_reclaims_that_lost_ten_minutes_cost_7_35_and_save_16_65() -> None:
     """24 h of work at 70 % off: the same work on demand costs 24."""
     offer = prices.Prices(prices.parse("0.30"), prices.parse("1"))

@@ -205,6 +205,29 @@ def test_while_the_work_is_unknown_spot_is_tried_once_and_not_waited_for() -> No
     assert place(lost(tried)) == "on-demand"
 
 
+def test_a_loss_while_the_work_is_unknown_is_followed_by_one_attempt_on_on_demand() -> None:
+    """It was a reclaim, and says so; nobody moves a second later."""
+    cluster = virtual.Cluster(wishes(48)).running()
+    cluster.pass_time(HOUR)
+    lost(cluster)
+    assert (cluster.status.attempt, place(cluster)) == (2, "on-demand")
+    assert cluster.status.attempts[-1].cause is status.Cause.RECLAIMED
+
+
+def test_workers_that_wait_for_on_demand_need_it_no_more_when_the_deadline_is_taken_away() -> None:
+    cluster = waiting(hours=20, left=10)
+    cluster.edit(wishes(10.2))
+    cluster.settle()
+    assert place(cluster) == "on-demand"
+    for pod in list(cluster.pods.values()):
+        if not pod.node and not pod.ended:
+            cluster.pods[pod.name] = dataclasses.replace(pod, unschedulable="no node has room")
+    assert isinstance(cluster.spec, spec.Spec)
+    cluster.edit(dataclasses.replace(cluster.spec, complete_by=None))
+    cluster.settle()
+    assert place(cluster) == "spot"
+
+
 def test_a_program_that_tells_no_total_is_told_what_to_do() -> None:
     cluster = virtual.Cluster(wishes(20)).running()
     tell(cluster, step=10, total=None, saved=9)
@@ -281,6 +304,22 @@ def test_on_demand_is_left_when_spot_pays_again_but_not_in_its_first_hour() -> N
     last = cluster.status.attempts[-1]
     assert (place(cluster), last.cause) == ("spot", status.Cause.MOVED)
     assert last.detail.startswith("back to spot: spot pays again, with ")
+
+
+@pytest.mark.parametrize(("hours", "held"), [(-5.0, False), (1.0, True)])
+def test_spot_that_others_held_while_this_gang_found_none_is_no_reason_to_leave_on_demand(
+    hours: float, held: bool
+) -> None:
+    """Or it would be left, waited and bought for, once an hour."""
+    cluster = on_on_demand()
+    since = virtual.EPOCH.timestamp() / 3600 + hours
+    cluster.known = {
+        snap.Pool(clouds.Capacity.SPOT, "a", "p5"): hazard.Record(state=hazard.State.HELD, since=since)
+    }
+    cluster.pass_time(2 * HOUR)
+    found = outlook.of(cluster.snapshot(), cluster.status)
+    assert found is not None
+    assert found.held == held
 
 
 def test_on_demand_is_not_left_by_workers_that_could_not_save() -> None:

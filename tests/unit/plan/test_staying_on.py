@@ -115,6 +115,52 @@ def test_without_the_time_to_train_on_all_are_told_at_once(
     assert deleted(cluster) == ["tr-0-1", "tr-1-1", "tr-2-1"]
 
 
+@pytest.mark.parametrize("fate", ["refused", "exits 1", "its node dies"])
+def test_a_gang_keeps_its_grace_though_the_attempt_that_follows_breaks_before_it_has_begun(fate: str) -> None:
+    """It trains well, and has all of its save to do."""
+    cluster = gang()
+    notice(cluster)
+    cluster.bind("tr-1-2", "n5")
+    match fate:
+        case "refused":
+            refused = dataclasses.replace(
+                cluster.pods["tr-1-2"], phase="Failed", reason="UnexpectedAdmissionError"
+            )
+            cluster.pods["tr-1-2"] = refused
+        case "exits 1":
+            cluster.run("tr-1-2")
+            cluster.end("tr-1-2", 1)
+        case _:
+            cluster.change_node("n5", silent=True)
+    cluster.settle()
+
+    assert cluster.status.attempt == 3
+    short = cluster.settings.broken_grace
+    assert {cluster.pods[f"tr-{index}-1"].grace > short for index in range(3)} == {True}
+
+
+def test_an_older_notice_of_a_machine_that_is_gone_ends_no_training() -> None:
+    """Its Node and the ended pod on it are kept for a while."""
+    cluster = gang()
+    first = cluster.pods["tr-1-1"].node
+    notice(cluster)
+    cluster.pass_time(WINDOW - LEFT)
+    cluster.recovered()
+    assert cluster.status.attempt == 2
+    cluster.pods["old"] = dataclasses.replace(
+        cluster.pods["tr-0-2"], name="old", uid="old", attempt=1, node=first, phase="Failed", running=False
+    )
+    begun = len(deleted(cluster))
+    cluster.pass_time(60)
+    node = cluster.pods["tr-2-2"].node
+    cluster.change_node(node, notice="spot", deadline=cluster.now + dt.timedelta(seconds=WINDOW))
+    cluster.settle()
+
+    assert cluster.status.attempt == 3
+    assert deleted(cluster)[begun:] == []
+    assert cluster.pods["tr-0-2"].train_until is not None
+
+
 def test_what_is_no_notice_is_not_waited_for() -> None:
     """An eviction tells its worker to stop whatever we do, and the others would train alone."""
     cluster = gang()
