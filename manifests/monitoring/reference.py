@@ -9,8 +9,8 @@ LABELS = {
     "namespace": "namespace of the job",
     "job": "name of the job",
     "cause": "why: of reclaims a word of [losses.md](losses.md), of attempts `Initial`, `Reclaimed`, "
-    "`Failed`, `Undetermined`, `Replaced`, `Unplaced`, `SpecChanged` or `Resumed`, of an agent's notices the "
-    "cloud's kind of notice ([agent.md](agent.md))",
+    "`Failed`, `Undetermined`, `Replaced`, `Unplaced`, `SpecChanged`, `Resumed` or `Moved`, of an agent's "
+    "notices the cloud's kind of notice ([agent.md](agent.md))",
     "capacity": "what the node was bought as: `spot`, `on-demand` or `unknown`",
     "provider": "cloud of the node, by its `spec.providerID`: `aws`, `gcp`, `azure`, …, `other`",
     "zone": "the node's `topology.kubernetes.io/zone`",
@@ -26,6 +26,10 @@ LABELS = {
     "`waiting` ([money.md](money.md))",
 }
 """What each label means. None has the name of a node or pod, a UID or another word without bounds."""
+WITH_TEAMS = {
+    "team": "with the chart's `teamLabel` alone, of the metrics of cost: who pays, the value of that label "
+    "of the job ([money.md](money.md#metrics))",
+}
 
 _HEAD = """\
 # Metrics
@@ -71,7 +75,9 @@ def _parts() -> Iterator[str]:
     yield "By `manifests/rules.yaml`, which is in the chart too (`rules.enabled=true`).\n"
     yield _table((one.name, "gauge", one.labels, one.text) for one in recorded.RECORDED)
     yield "## Labels\n"
-    yield "| label | |\n|---|---|\n" + "".join(f"| `{name}` | {text} |\n" for name, text in LABELS.items())
+    yield "| label | |\n|---|---|\n" + "".join(
+        f"| `{name}` | {text} |\n" for name, text in (LABELS | WITH_TEAMS).items()
+    )
     yield "## Alerts\n"
     yield "| alert | fires when, for how long | |\n|---|---|---|"
     for one in alerts.ALERTS:

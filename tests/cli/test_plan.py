@@ -65,6 +65,11 @@ def test_it_says_time_and_money_of_all_three_ways(job: Path) -> None:
     ]
 
 
+def test_a_deadline_needs_no_quotes(job: Path) -> None:
+    job.write_text(job.read_text() + "  completeBy: 2026-12-24T08:00:00Z\n")
+    assert answer(str(job), "--work", "24h", "--save", "20s", "--hazard", "5%")["warnings"] == []
+
+
 def test_a_wrong_design_is_told_with_what_to_do(tmp_path: Path) -> None:
     file = tmp_path / "job.yaml"
     file.write_text(JOB % 32)

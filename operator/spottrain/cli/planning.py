@@ -5,7 +5,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from spottrain import errors
 from spottrain.api import clouds, duration, prices
@@ -132,8 +132,17 @@ def _parsed(text: str, path: Path) -> Any:
         import yaml  # noqa: PLC0415 - JSON can be read without it
     except ImportError as error:
         raise errors.ConfigError(f"{path} isn't JSON: `pip install 'spottrain[cli]'` to read YAML") from error
+
+    class Loader(yaml.SafeLoader):
+        """As the API server reads YAML: a time without quotes, such as completeBy, stays a string."""
+
+        yaml_implicit_resolvers: ClassVar = {
+            first: [one for one in known if one[0] != "tag:yaml.org,2002:timestamp"]
+            for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
+        }
+
     try:
-        return yaml.safe_load(text)
+        return yaml.load(text, Loader)  # noqa: S506 - it is a safe one
     except yaml.YAMLError as error:
         raise errors.ConfigError(f"{path} is neither YAML nor JSON: {error}") from error
 
