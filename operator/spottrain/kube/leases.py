@@ -26,6 +26,9 @@ SILENCE_SHARE = 0.85
 """Of the lease's duration (40 s by default, renewed every 10 s): after 34 s three renewals have failed."""
 RENEWAL_SHARE = 0.25
 """Of the lease's duration: after so long a kubelet renews it."""
+AFTER_GAP = 3.0
+"""At most so many times as long may a node be silent after an outage: who asked in vain for minutes asks again
+more rarely (seen: kwok's machines, after 300 s without an API server, took longer than 34 s)."""
 DEFAULT_DURATION = 40.0
 MOST_SINGLE_READS = 20
 
@@ -62,7 +65,8 @@ class Leases:
         self._sights: dict[str, _Sight] = {}
         self._silent: set[str] = set()
         self._read_at: float | None = None
-        self._gap = False
+        self._gap: float | None = None
+        """Since when, on our clock, reads have failed."""
 
     @property
     def silenced(self) -> cabc.Set[str]:
@@ -99,7 +103,7 @@ class Leases:
                 found = await self._read(self._wanted() | self._silent)
             except errors.KubeError as error:
                 _log.warning("leases: %s", error)
-                self._gap = True
+                self._gap = asyncio.get_running_loop().time() if self._gap is None else self._gap
                 self._forget_times()
             else:
                 self._look(found, asyncio.get_running_loop().time())
@@ -136,15 +140,17 @@ class Leases:
             self._set(name, silent=False)
         for name, lease in found.items():
             self._look_at(name, lease, now)
-        self._gap = False
+        self._gap = None
 
     def _look_at(self, name: str, lease: Object, now: float) -> None:
         version = lease["metadata"]["resourceVersion"]
         known = self._sights.get(name)
         if known is None or known.version != version:
             seconds = (lease.get("spec") or {}).get("leaseDurationSeconds") or DEFAULT_DURATION
-            limit = SILENCE_SHARE * seconds
-            self._sights[name] = _Sight(version, now, limit, self._doubt(known, now + limit))
+            limit, doubt = SILENCE_SHARE * seconds, self._doubt(known, now + SILENCE_SHARE * seconds)
+            if known is None and self._gap is not None:
+                limit = min(max(limit, now - self._gap), AFTER_GAP * limit)
+            self._sights[name] = _Sight(version, now, limit, doubt)
             self._set(name, silent=False)
         elif now - known.since >= known.limit:
             self._set(name, silent=True)
@@ -155,7 +161,7 @@ class Leases:
     def _doubt(self, known: _Sight | None, end: float) -> float:
         """After a gap: without an end until the lease changes, and from then on until that one."""
         if known is None:
-            return math.inf if self._gap else 0.0
+            return 0.0 if self._gap is None else math.inf
         return end if known.doubt == math.inf else known.doubt
 
     def _set(self, name: str, *, silent: bool) -> None:

@@ -164,6 +164,27 @@ def test_after_a_failed_read_a_node_is_in_doubt_until_it_is_silent_or_back_for_l
     assert told == [(8 + LIMIT, "n2", True), (10 + LIMIT, "n1", False)]
 
 
+@pytest.mark.parametrize(("outage", "patience"), [(10, LIMIT), (60, 60), (300, 3 * LIMIT)])
+def test_after_a_long_outage_a_node_has_as_long_to_be_heard_again_up_to_three_times(
+    outage: int, patience: float
+) -> None:
+    """Who asked in vain for minutes asks again more rarely; once heard, a node has its usual time."""
+
+    async def body(story: Story) -> None:
+        await story.until(1)
+        story.api.fails = {"n1", "n2"}
+        await story.until(1 + outage)
+        story.api.fails = set()
+        await story.until(outage + 7)
+        story.api.renew("n2")
+        await story.until(1000)
+
+    told = play(Api("n1", "n2"), body)
+    moments = {name: moment for moment, name, silent in told if silent}
+    assert moments["n1"] == pytest.approx(outage + 2 + patience, abs=4)
+    assert moments["n2"] == pytest.approx(outage + 8 + LIMIT, abs=2)
+
+
 def test_a_silent_node_stays_silent_across_a_failed_read_until_it_is_heard() -> None:
     """Or a worker would be put on it again."""
 
