@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from manifests.monitoring.recorded import RECLAIMS, SPOT_WORKERS, USUAL_RATE
+from manifests.monitoring.recorded import RECLAIMS, SPOT_WORKERS, USUAL_RATE, counted
 
 JOB = "by (namespace, job)"
 _NAMED = "{{ $labels.namespace }}/{{ $labels.job }}"
@@ -46,6 +46,15 @@ ALERTS = (
         f"{_NAMED} will miss its deadline",
         f"{_NAMED} lacks {{{{ $value | humanizeDuration }}}} until its completeBy, even if all goes well "
         "from now on.",
+    ),
+    Alert(
+        "SpottrainJobFailed",
+        # An operator may count it in its first pass, at once with the series.
+        counted('spottrain_jobs_ended_total{outcome="Failed"}', "15m", "namespace", announced=True) + " > 0",
+        "0m",
+        "A job in {{ $labels.namespace }} has failed",
+        'Given up in {{ $labels.namespace }} in the last 15 minutes: {{ $value | printf "%.0f" }}. '
+        "A job that has failed makes no more attempts.",
     ),
     Alert(
         "SpottrainWorkersMissing",

@@ -10,6 +10,7 @@ _ON_SPOT = f'spottrain_job_workers_running{{{_HERE}, capacity="spot"}}'
 _WANTED = f"spottrain_job_workers_desired{{{_HERE}}}"
 _SHORT = f"spottrain_job_floor_shortfall{{{_HERE}}}"
 _JOB = "by (namespace, job)"
+_ENDED = f"spottrain_jobs_ended_total{{{_HERE}}}"
 _TIME = f"spottrain_worker_seconds_total{{{_HERE}}}"
 _SPENT = f"spottrain_cost_total{{{_HERE}}}"
 _INSTEAD = f"spottrain_cost_on_demand_total{{{_HERE}}}"
@@ -153,6 +154,13 @@ WORKERS = Row(
             (Query(f"topk(10, max {_JOB} ({_SHORT}))", "{{namespace}}/{{job}}"),),
         ),
         Panel(
+            "Jobs that ended in an hour",
+            "Complete: all their work is done. Failed: given up, and SpottrainJobFailed fires.",
+            (Query(counted(_ENDED, "1h", "outcome", announced=True), "{{outcome}}"),),
+            width=12,
+            stacked=True,
+        ),
+        Panel(
             "Work at risk",
             "Training that the loss of a node without notice would cost now; the ten jobs with most of it.",
             (
@@ -178,7 +186,7 @@ WORKERS = Row(
                 ),
             ),
             kind="table",
-            width=12,
+            width=24,
         ),
     ),
 )

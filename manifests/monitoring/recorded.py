@@ -13,13 +13,23 @@ class Recorded:
     labels: tuple[str, ...] = ()
 
 
-def counted(series: str, window: str, by: str = "") -> str:
+def counted(series: str, window: str, by: str = "", *, announced: bool = False) -> str:
     """How many events the window had.
 
     `increase()` misses what a series comes into being with, and a reclaim's series does with the first of
     its kind: what was not there before the window counts from 0, as its process did, even if that has ended.
+
+    `announced`: the series is shown from the first pass on, and `increase()` misses only what that pass has
+    counted. It is new if an operator was read in the hour before the window and it wasn't: after scrapes that
+    were missed, or in a Prometheus that has just begun, nothing long past is counted.
     """
     new = f"last_over_time({series}[{window}]) unless {series} offset {window}"
+    if announced:
+        before = f"[1h] offset {window})"
+        new = (
+            f"last_over_time({series}[{window}]) unless last_over_time({series}{before}"
+            f" and on () group(last_over_time(spottrain_queue_length{before})"
+        )
     return f"sum by ({by}) (({new}) or increase({series}[{window}]))"
 
 

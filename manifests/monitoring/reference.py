@@ -22,8 +22,8 @@ LABELS = {
     "watch": "kind of object that is watched, with its namespace where the operator serves a few",
     "source": "where a cloud gives notice, as [agent.md](agent.md) names it",
     "kind": "`none` (no answer), `unreadable`, or a class of HTTP status",
-    "outcome": "of saves `committed` or `failed`, of workers' time `useful`, `lost`, `restoring` or "
-    "`waiting` ([money.md](money.md))",
+    "outcome": "of jobs `Complete` or `Failed`, of saves `committed` or `failed`, of workers' time `useful`, "
+    "`lost`, `restoring` or `waiting` ([money.md](money.md))",
 }
 """What each label means. None has the name of a node or pod, a UID or another word without bounds."""
 WITH_TEAMS = {

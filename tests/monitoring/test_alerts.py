@@ -16,6 +16,7 @@ JOB = 'namespace="ml", job="llm"'
 LABELS = {"namespace": "ml", "job": "llm"}
 POOL = 'cause="Notice", capacity="spot", provider="aws", zone="a", instance_type="p5"'
 DAY = "0+0x1499"
+FAILED = 'spottrain_jobs_ended_total{namespace="ml", outcome="Failed", pod="spottrain-0"}'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,6 +106,36 @@ STORIES = {
         labels=LABELS,
         summary="ml/llm will miss its deadline",
         description="ml/llm lacks 30m 0s until its completeBy, even if all goes well from now on.",
+    ),
+    "a job that fails": Story(
+        "SpottrainJobFailed",
+        {FAILED: "0+0x9 1+0x40", FAILED.replace("Failed", "Complete"): "0+1x50"},
+        quiet=(9, 26),
+        fires=11,
+        labels={"namespace": "ml"},
+        summary="A job in ml has failed",
+        description="Given up in ml in the last 15 minutes: 1. A job that has failed makes no more attempts.",
+    ),
+    "a job that fails while no operator is there": Story(
+        "SpottrainJobFailed",
+        {
+            'spottrain_queue_length{pod="spottrain-0"}': "0+0x90 stale",
+            FAILED: "4+0x90 stale",
+            FAILED.replace("-0", "-1"): "_x100 1+0x40",
+        },
+        quiet=(0, 20, 95, 117),
+        fires=102,
+        labels={"namespace": "ml"},
+        summary="A job in ml has failed",
+        description="Given up in ml in the last 15 minutes: 1. A job that has failed makes no more attempts.",
+    ),
+    "jobs that failed long ago, and scrapes that were missed": Story(
+        "SpottrainJobFailed",
+        {
+            'spottrain_queue_length{pod="spottrain-0"}': "0+0x40 stale 0+0x9 _x20 0+0x40",
+            FAILED: "4+0x40 stale 4+0x9 _x20 4+0x40",
+        },
+        quiet=(0, 5, 20, 41, *range(50, 110)),
     ),
     "workers that don't come": Story(
         "SpottrainWorkersMissing",

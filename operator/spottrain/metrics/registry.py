@@ -12,6 +12,7 @@ from spottrain.metrics import costs
 
 WINDOW_SECONDS = (1, 2, 5, 10, 15, 20, 25, 30, 45, 60, 90, 120, 180, 300, 600)
 RESTART_SECONDS = (1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1800)
+ENDS = (status.Phase.COMPLETE, status.Phase.FAILED)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +47,7 @@ class Metrics:
         lost = ("namespace", "cause", "capacity", "provider", "zone", "instance_type")
         self._reclaims = self._counter("reclaims", "Workers lost with their node or by eviction", lost)
         self._failures = self._counter("failures", "Attempts ended by an application failure", ("namespace",))
+        self._ended = self._counter("jobs_ended", "Jobs that came to their end", ("namespace", "outcome"))
         self._attempts = self._counter("attempts", "Attempts begun", ("namespace", "cause"))
         self._running_after = prometheus.Histogram(
             "spottrain_reclaim_to_running_seconds",
@@ -163,6 +165,8 @@ class Metrics:
         before, after = change.before, change.after
         self._count_reclaims(change)
         self._failures.labels(change.namespace).inc(max(0, after.failures - before.failures))
+        if after.over and not before.over:
+            self._ended.labels(change.namespace, str(after.phase)).inc()
         begun = [one for one in after.attempts if one.number > before.attempt]
         for attempt in begun:
             self._attempts.labels(change.namespace, str(attempt.cause)).inc()
@@ -172,6 +176,8 @@ class Metrics:
     def _announce(self, namespace: str) -> None:
         """Series exist at 0 before their first event, or `increase()` would never see it."""
         self._failures.labels(namespace)
+        for end in ENDS:
+            self._ended.labels(namespace, str(end))
         for histogram in (self._running_after, self._placed_after, self._started_after):
             histogram.labels(namespace)
         for cause in status.Cause:

@@ -115,6 +115,32 @@ def test_how_far_a_job_is_and_when_it_last_saved_is_told_once_known() -> None:
     assert value("spottrain_job_checkpoint_timestamp_seconds", job) == 60
 
 
+@pytest.mark.parametrize("phase", registry.ENDS)
+def test_a_job_that_ends_is_counted_once_by_its_outcome(phase: status.Phase) -> None:
+    metrics, ended = registry.Metrics(), dataclasses.replace(ONE, phase=phase)
+    metrics.saw(change("a", status.Status(), ONE))
+    assert ends(metrics) == {"Complete": 0, "Failed": 0}
+    metrics.saw(change("a", ONE, ended))
+    metrics.saw(change("a", ended, dataclasses.replace(ended, workers=status.Workers(desired=3))))
+    assert ends(metrics) == {"Complete": 0, "Failed": 0} | {str(phase): 1}
+    metrics.forget("t", "a")
+    assert ends(metrics)[str(phase)] == 1
+
+
+def test_a_job_that_was_over_before_its_operator_began_is_not_counted() -> None:
+    metrics, failed = registry.Metrics(), dataclasses.replace(ONE, phase=status.Phase.FAILED)
+    metrics.saw(change("a", failed, failed))
+    assert ends(metrics) == {"Complete": 0, "Failed": 0}
+
+
+def ends(metrics: registry.Metrics) -> dict[str, float | None]:
+    value = metrics.registry.get_sample_value
+    return {
+        end: value("spottrain_jobs_ended_total", {"namespace": "t", "outcome": end})
+        for end in ("Complete", "Failed")
+    }
+
+
 def test_a_suspended_job_asks_for_no_workers() -> None:
     metrics = registry.Metrics()
     metrics.saw(change("a", ONE, dataclasses.replace(ONE, phase=status.Phase.SUSPENDED)))

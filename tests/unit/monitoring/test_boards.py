@@ -81,6 +81,7 @@ def test_runbooks_name_panels_and_metrics_that_are_there():
         "Saves an hour",
         "Time that a notice gave",
         "Failed looks per second",
+        "Jobs that ended in an hour",
     ):
         assert title in titles
         assert f"`{title}`" in RUNBOOKS
