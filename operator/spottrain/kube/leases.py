@@ -27,8 +27,8 @@ SILENCE_SHARE = 0.85
 RENEWAL_SHARE = 0.25
 """Of the lease's duration: after so long a kubelet renews it."""
 AFTER_GAP = 3.0
-"""At most so many times as long may a node be silent after an outage: who asked in vain for minutes asks again
-more rarely (seen: kwok's machines, after 300 s without an API server, took longer than 34 s)."""
+"""At most so many times as long may a node be silent after an outage: who asked in vain for minutes asks
+again more rarely (seen: kwok's machines, after 300 s without an API server, took longer than 34 s)."""
 DEFAULT_DURATION = 40.0
 MOST_SINGLE_READS = 20
 
