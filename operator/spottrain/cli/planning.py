@@ -5,7 +5,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from spottrain import errors
 from spottrain.api import clouds, duration, prices
@@ -136,11 +136,10 @@ def _parsed(text: str, path: Path) -> Any:
     class Loader(yaml.SafeLoader):
         """As the API server reads YAML: a time without quotes, such as completeBy, stays a string."""
 
-        yaml_implicit_resolvers: ClassVar = {
-            first: [one for one in known if one[0] != "tag:yaml.org,2002:timestamp"]
-            for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
-        }
-
+    Loader.yaml_implicit_resolvers = {
+        first: [one for one in known if one[0] != "tag:yaml.org,2002:timestamp"]
+        for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
     try:
         return yaml.load(text, Loader)  # noqa: S506 - it is a safe one
     except yaml.YAMLError as error:
