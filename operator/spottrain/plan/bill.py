@@ -50,10 +50,13 @@ def _put(draft: drafts.Draft, book: ledger.Ledger) -> None:
     draft.update(cost=book)
     now, under_way = draft.snapshot.now, any(line.there for line in book.lines)
     due = under_way and (book.time is None or now - book.time >= FIGURES_EVERY)
-    # As they are written: a time that was just taken has fractions of a second, one that was read has none.
-    changed = status.render(draft.status) != status.render(draft.snapshot.status)
-    if (book.lines or book.accounts) and (due or changed):
+    if (book.lines or book.accounts) and (due or _says_more(draft)):
         draft.update(cost=dataclasses.replace(book, time=now))
+
+
+def _says_more(draft: drafts.Draft) -> bool:
+    """As it is written: a time that was just taken has fractions of a second, one that was read has none."""
+    return status.render(draft.status) != status.render(draft.snapshot.status)
 
 
 class _Book:

@@ -8,6 +8,7 @@ to be done, or the step of a life that has told one. A start is what lies betwee
 and the first *new* step there: machines, images, restore, and what came since the last save done once more.
 """
 
+import collections.abc as cabc
 import dataclasses
 import datetime as dt
 import itertools
@@ -190,22 +191,20 @@ def _redo(wishes: spec.Spec, saved: status.Checkpoint | None) -> float:
 
 def _waits_since(attempts: tuple[status.Attempt, ...]) -> dt.datetime | None:
     """Since when workers have waited for spot in a row, over attempts that gave up in between."""
-    since = None
-    for one in reversed(attempts):
-        if _came(one) or one.on_demand:
-            break
-        since = one.start
-    return since
+    return _back_to(attempts, lambda one: bool(_came(one) or one.on_demand))
 
 
 def _away_since(attempts: tuple[status.Attempt, ...]) -> dt.datetime:
     """Since when the gang hasn't had spot, as far as its attempts go back."""
-    since = attempts[-1].start
-    for one in reversed(attempts):
-        if _came(one):
-            break
-        since = one.start
-    return since
+    return _back_to(attempts, lambda one: bool(_came(one))) or attempts[-1].start
+
+
+def _back_to(
+    attempts: tuple[status.Attempt, ...], ends: cabc.Callable[[status.Attempt], bool]
+) -> dt.datetime | None:
+    """When the first of the last attempts began of which none is one that `ends` the row."""
+    row = itertools.takewhile(lambda one: not ends(one), reversed(attempts))
+    return min((one.start for one in row), default=None)
 
 
 def _held_since(snapshot: snap.Snapshot, attempts: tuple[status.Attempt, ...]) -> dt.datetime | None:
