@@ -149,3 +149,13 @@ def test_a_job_that_is_over_or_cannot_make_it_asks_for_no_plan() -> None:
     cluster.edit(virtual.wishes(complete_by=DUE))
     cluster.status = dataclasses.replace(cluster.status, phase=status.Phase.COMPLETE)
     assert outlook.question(cluster.snapshot()) is None
+
+
+def test_a_wait_goes_back_over_attempts_that_gave_up_to_the_last_time_that_spot_was_there() -> None:
+    """On-demand ends the wait, and not the time that spot has been away."""
+    lives = [life(1, at=0, ran=1), life(2, at=100), life(3, at=200)]
+    found = seen(cluster_of(*lives, minutes=300))
+    assert (found.waiting, found.since) == (200 * 60.0, virtual.EPOCH + 100 * MINUTE)
+    bought = [*lives, life(4, at=300, on_demand=True), life(5, at=400), life(6, at=450)]
+    found = seen(cluster_of(*bought, minutes=500))
+    assert (found.waiting, found.since) == (100 * 60.0, virtual.EPOCH + 100 * MINUTE)
