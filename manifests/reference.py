@@ -65,7 +65,7 @@ def _parts(schema: Schema) -> cabc.Iterator[str]:
     yield _fields({"properties": {name: one for name, one in spec.items() if name != "template"}}, "default")
     yield "### The template\n"
     yield f"{_cell(template['description'])}\n"
-    yield _fields(template, "default")
+    yield _fields(template, "default", "template.")
     yield "### What the API server refuses\n"
     yield "A job that breaks one of these rules is not stored; the server's answer is the sentence.\n"
     yield _table(("where", "sentence"), dict.fromkeys(_refusals(schema, "")))
@@ -82,10 +82,10 @@ def _parts(schema: Schema) -> cabc.Iterator[str]:
     yield _table(("name", "is a", "meaning"), _marks())
 
 
-def _fields(node: Schema, default: str) -> str:
+def _fields(node: Schema, default: str, below: str = "") -> str:
     columns = ("field", "type", *([default] if default else []), "limits", "meaning")
     rows = []
-    for path, one, required in _walk(node, ""):
+    for path, one, required in _walk(node, below):
         value = _code(one["default"]) if "default" in one and one["default"] != {} else ""
         limits = "; ".join(_limits(one, required=required))
         rows.append(
