@@ -124,6 +124,8 @@ def _takes(one: Schema, *, required: bool) -> cabc.Iterator[str]:
             pass
         case least, None:
             yield f"≥ {least}"
+        case None, most:
+            yield f"≤ {most}"
         case least, most:
             yield f"{least} to {most}"
     if "maxLength" in one and "enum" not in one and _type(one) == "string":
@@ -142,6 +144,8 @@ def _refusals(node: Schema, path: str) -> cabc.Iterator[tuple[str, str]]:
         yield f"`{at}`", _cell(rule["message"])
     for name, one in node.get("properties", {}).items():
         yield from _refusals(one, f"{path}.{name}")
+    if "items" in node:
+        yield from _refusals(node["items"], f"{path}[]")
 
 
 def _conditions() -> cabc.Iterator[str]:
