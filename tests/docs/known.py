@@ -18,7 +18,7 @@ _MODULES = {"lab": lab.__main__._parser, "chaos": chaos.__main__._parser}
 
 
 def split(words: Sequence[str]) -> tuple[str, list[str]]:
-    """Ours among the programs, and its arguments: `spottrain`, `lab`, `chaos`, `make`, `pip`; "" for others."""
+    """Which of `spottrain`, `lab`, `chaos`, `make` and `pip` it is, "" if none, and its arguments."""
     match words:
         case ["spottrain", *rest] | ["kubectl", "spottrain", *rest]:
             return "spottrain", rest

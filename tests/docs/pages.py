@@ -76,7 +76,7 @@ def _blocks(page: str, text: str, first: int) -> Iterator[Block]:
         if token.type == "fence":
             yield Block(page, line, token.info.strip(), token.content)
         elif token.type == "code_block" and "```" in token.content:
-            # The site's markdown, other than CommonMark, has fences within `!!! note`, which is indented by four.
+            # Other than CommonMark, the site's markdown has fences within `!!! note`, indented by four.
             yield from _blocks(page, textwrap.dedent(token.content), line)
         elif token.type == "code_block":
             yield Block(page, line, "text", token.content)

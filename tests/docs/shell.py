@@ -74,7 +74,8 @@ def _of_script(block: pages.Block) -> Iterator[Command]:
 
 
 def _of_console(block: pages.Block) -> Iterator[Command]:
-    command, output = [], []
+    command: list[str] = []
+    output: list[str] = []
     for line in block.text.splitlines():
         if command and not output and not _whole("\n".join(command)):
             command.append(line)

@@ -1,4 +1,4 @@
-"""Each block of the pages is of a language that a test has a rule for, and can be read as what it says it is."""
+"""Each block of the pages is of a language that there is a rule for, and can be read as that."""
 
 import ast
 import json
@@ -9,7 +9,7 @@ import textwrap
 import pytest
 
 from manifests.monitoring import promql
-from tests.docs import known, pages, shell, yamls
+from tests.docs import known, pages, running, shell, yamls
 
 RULES = {
     "console": "shell commands after `$ `, and what they print",
@@ -89,3 +89,11 @@ def test_commands_within_sentences_have_subcommands_and_flags_that_there_are(pag
         if word.page == page and known.split(word.text.split())[0]:
             for words in shell.simple(word.text.replace("…", "")):
                 assert known.unknown(words) == [], word
+
+
+@pytest.mark.parametrize("command", shell.every(), ids=str)
+def test_a_command_is_run_or_it_is_said_why_not(command: shell.Command):
+    without = running.programs(command) - running.NOWHERE.keys() - running.CLUSTER - running.ANYWHERE
+    assert not without or running.nowhere(command), (
+        f"{command}: in tests/docs/running.py, say where {', '.join(sorted(without))} runs or why it doesn't"
+    )
