@@ -37,9 +37,17 @@ NAMED = {"default": ("llama", "talk", "tr"), "spottrain-demo": ("digits",)}
 """Jobs that pages tell of by name."""
 
 
-def installs(page: str) -> bool:
-    """It begins without an operator, and may end without one."""
-    return any("helm install" in one.line for one in ON_CLUSTER if one.block.page == page)
+def says(page: str, words: str) -> bool:
+    """One of its commands has the words."""
+    return any(words in one.line for one in ON_CLUSTER if one.block.page == page)
+
+
+def order(page: str) -> tuple[bool, bool, str]:
+    """First those that find the operator there, then those that install it, then what removes the resource."""
+    return says(page, "delete crd"), says(page, "helm install"), page
+
+
+PAGES: list[str] = sorted({one.block.page for one in ON_CLUSTER}, key=order)
 
 
 @pytest.fixture(scope="module")
@@ -105,13 +113,21 @@ class Cluster:
             assert self._operator.stop() == 0
         self._works = served
 
-    def empty(self) -> None:
-        """No release and no resource, so no job either."""
+    def uninstall(self) -> None:
+        """No release and no job. A resource that was helm's is left, as helm leaves it."""
         line = [render.helm(), "uninstall", "spottrain", "-n", render.NAMESPACE, "--ignore-not-found"]
         subprocess.run(line, env={**os.environ, **self._lab.env()}, capture_output=True, check=True)
-        objects = [one for one in render.documents(render.INSTALL.read_text()) if one["kind"] != "Namespace"]
+        left = {"Namespace", "CustomResourceDefinition"}
+        objects = [one for one in render.documents(render.INSTALL.read_text()) if one["kind"] not in left]
         self._lab.kubectl("delete", "--ignore-not-found", "-f", "-", stdin=listed(*objects))
         self._lab.kubectl("-n", render.NAMESPACE, "delete", "configmap", "--all")
+        if self._works:
+            self._lab.kubectl("delete", "stj", "--all", "--all-namespaces")
+
+    def empty(self) -> None:
+        """As it was before anything was installed."""
+        self.uninstall()
+        self._lab.kubectl("delete", "crd", render.CRD_NAME, "--ignore-not-found")
         clock.wait_for("the resource gone", lambda: not self._lab.api.get(SERVED).ok, seconds=60)
         self._look()
 
@@ -119,7 +135,6 @@ class Cluster:
         """The release is there, and the jobs that pages name run."""
         if self._works:
             return
-        self.empty()
         self.run(INSTALL, reader)
         for namespace, names in NAMED.items():
             space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
@@ -140,16 +155,13 @@ def cluster(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clus
     one.empty()
 
 
-PAGES: list[str] = sorted({one.block.page for one in ON_CLUSTER})
-
-
-@pytest.mark.parametrize("page", sorted(PAGES, key=installs))
+@pytest.mark.parametrize("page", PAGES)
 def test_the_commands_of_a_page_do_as_it_says(cluster: Cluster, lab: Lab, page: str, tmp_path: Path):
     """One after another, on a cluster where the jobs live that it names."""
     reader = running.Reader(tmp_path, lab.env())
     reader.settle(page)
-    if installs(page):
-        cluster.empty()
+    if says(page, "helm install"):
+        cluster.uninstall()
     else:
         cluster.live_in(reader)
     for command in (one for one in ON_CLUSTER if one.block.page == page):
