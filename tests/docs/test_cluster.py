@@ -43,7 +43,7 @@ def says(page: str, words: str) -> bool:
 
 
 def order(page: str) -> tuple[bool, bool, str]:
-    """First those that find the operator there, then those that install it, then what removes the resource."""
+    """First those that find the operator there, then those that install it; last who removes the resource."""
     return says(page, "delete crd"), says(page, "helm install"), page
 
 
