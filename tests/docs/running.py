@@ -35,11 +35,10 @@ LOGS = re.compile(r"kubectl (spottrain )?logs ")  # kwok's nodes have none: it s
 READER = {
     "NAME": "llama",
     "NAMESPACE": "default",
-    "NODE": "spot-1",
     "REGISTRY": "registry.example",
 }
-"""What the pages leave to the reader in capitals."""
-_CAPITALS = re.compile(rf"\b({'|'.join(READER)})\b(?!:)")
+"""What the pages leave to the reader, besides what a test knows better."""
+NODE = re.compile(r"\bNODE\b(?!:)")
 _OPTIONAL = re.compile(r" \[[A-Z]+\]")
 _ENDLESS = re.compile(r" (-w|--watch)\b| logs .*(-f|--follow)\b")
 _FILE = re.compile(r"# ([\w-]+\.(?:py|sh|txt|yaml))\b")
@@ -95,11 +94,14 @@ class Reader:
             if block.page == page and (named := _FILE.match(block.text)):
                 (self.folder / named[1]).write_text(block.text)
 
-    def run(self, command: shell.Command, replace: Mapping[str, str] | None = None) -> str:
-        """What it printed; AssertionError when it fails. One that watches is ended after its first line."""
-        line = _CAPITALS.sub(lambda found: READER[found[1]], _OPTIONAL.sub("", command.line))
-        for old, new in (replace or {}).items():
-            line = line.replace(old, new)
+    def run(self, command: shell.Command, words: Mapping[str, str] = READER) -> str:
+        """What it printed, with `words` for the page's; one that watches is ended after its first line.
+
+        AssertionError when it fails, with what it said.
+        """
+        line = _OPTIONAL.sub("", command.line)
+        for old, new in {**READER, **words}.items():
+            line = re.sub(rf"\b{old}\b(?!:)", new, line)
         path = f"{self.environment.get('PATH', '/usr/bin:/bin')}:{Path(sys.executable).parent}"
         env = {**os.environ, **self.environment, "PATH": path, "HOME": str(self.folder), "TERM": "dumb"}
         script = ["bash", "-o", "pipefail", "-c", line]

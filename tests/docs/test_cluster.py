@@ -29,7 +29,10 @@ NODES = [
 ]
 SERVED = "/apis/spottrain.dev/v1alpha1"
 JOBS = list(yamls.every(yamls.Kind.JOB))
-OBJECTS = list(yamls.every(yamls.Kind.OBJECT))
+OBJECTS = [
+    yamls.example("{apiVersion: v1, kind: ConfigMap, metadata: {name: x}, data: {a: b}}"),
+    *yamls.every(yamls.Kind.OBJECT),
+]
 ON_CLUSTER = [one for one in shell.every() if running.on_cluster(one)]
 INSTALL = next(one for one in ON_CLUSTER if one.line.startswith("helm install"))
 README_JOB = next(one for one in JOBS if one.block.page == "README.md")
@@ -96,13 +99,18 @@ class Cluster:
         self._operator = Operator(lab, folder / "operator.log")
         self._works = False
 
-    def run(self, command: shell.Command, reader: running.Reader) -> str:
+    def run(self, command: shell.Command, reader: running.Reader, **capitals: str) -> str:
         """What it printed. After an install the operator is ready, which a pod of kwok's is at once."""
-        said = reader.run(command)
+        said = reader.run(command, capitals)
         if command.line.startswith("helm install"):
             clock.wait_for("the resource served", lambda: self._lab.api.get(SERVED).ok, seconds=30)
         self._look()
         return said
+
+    def node(self) -> str:
+        """Where a worker runs in the reader's own namespace."""
+        pods = self._lab.api.get("/api/v1/namespaces/default/pods").expect("pods")["items"]
+        return str(next(name for pod in pods if (name := pod["spec"].get("nodeName"))))
 
     def _look(self) -> None:
         """Begin the operator's work once the resource is there, and end it when it's gone."""
@@ -164,8 +172,11 @@ def test_the_commands_of_a_page_do_as_it_says(cluster: Cluster, lab: Lab, page: 
         cluster.uninstall()
     else:
         cluster.live_in(reader)
+    capitals: dict[str, str] = {}
     for command in (one for one in ON_CLUSTER if one.block.page == page):
-        said = cluster.run(command, reader)
+        if running.NODE.search(command.line) and not capitals:
+            capitals = {"NODE": cluster.node()}
+        said = cluster.run(command, reader, **capitals)
         head = command.output.partition("\n")[0]
         if head.isupper():
             assert said.split()[: len(head.split())] == head.split(), command

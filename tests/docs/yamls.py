@@ -91,6 +91,12 @@ def every(*kinds: Kind) -> Iterator[Document]:
     return (one for block in pages.blocks("yaml") for one in documents(block) if one.kind in kinds)
 
 
+def example(text: str) -> Document:
+    """One that stands in a test, for a kind that no page may have."""
+    (one,) = documents(pages.Block("example", 1, "yaml", text))
+    return one
+
+
 def _document(block: pages.Block, content: Any) -> Document:
     if not isinstance(content, dict):
         return Document(block, Kind.UNKNOWN, {"content": content})
