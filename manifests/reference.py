@@ -62,15 +62,15 @@ def _parts(schema: Schema) -> cabc.Iterator[str]:
     spec = schema["properties"]["spec"]["properties"]
     template = spec["template"]
     yield "## Spec\n"
-    yield _fields({"properties": {name: one for name, one in spec.items() if name != "template"}}, "default")
+    yield _fields({"properties": {name: one for name, one in spec.items() if name != "template"}})
     yield "### The template\n"
     yield f"{_cell(template['description'])}\n"
-    yield _fields(template, "default", "template.")
+    yield _fields(template, "template.")
     yield "### What the API server refuses\n"
     yield "A job that breaks one of these rules is not stored; the server's answer is the sentence.\n"
     yield _table(("where", "sentence"), dict.fromkeys(_refusals(schema, "")))
     yield "## Status\n"
-    yield _fields(schema["properties"]["status"], "")
+    yield _fields(schema["properties"]["status"])
     yield from _conditions()
     yield from _events()
     yield from _node_words()
@@ -82,16 +82,12 @@ def _parts(schema: Schema) -> cabc.Iterator[str]:
     yield _table(("name", "is a", "meaning"), _marks())
 
 
-def _fields(node: Schema, default: str, below: str = "") -> str:
-    columns = ("field", "type", *([default] if default else []), "limits", "meaning")
-    rows = []
-    for path, one, required in _walk(node, below):
-        value = _code(one["default"]) if "default" in one and one["default"] != {} else ""
-        limits = "; ".join(_limits(one, required=required))
-        rows.append(
-            (f"`{path}`", _type(one), *([value] if default else []), limits, _cell(one["description"]))
-        )
-    return _table(columns, rows)
+def _fields(node: Schema, below: str = "") -> str:
+    rows = (
+        (f"`{path}`", "; ".join(_takes(one, required=required)), _cell(one["description"]))
+        for path, one, required in _walk(node, below)
+    )
+    return _table(("field", "takes", "meaning"), rows)
 
 
 def _walk(node: Schema, path: str) -> cabc.Iterator[tuple[str, Schema, bool]]:
@@ -120,22 +116,26 @@ def _is_map(one: Schema) -> bool:
     return "type" in one.get("additionalProperties", {})
 
 
-def _limits(one: Schema, *, required: bool) -> cabc.Iterator[str]:
-    if required:
-        yield "required"
-    if "enum" in one:
-        yield ", ".join(_code(value) for value in one["enum"])
+def _takes(one: Schema, *, required: bool) -> cabc.Iterator[str]:
+    """Type, limits and default."""
+    yield ", ".join(_code(value) for value in one["enum"]) if "enum" in one else _type(one)
     match one.get("minimum"), one.get("maximum"):
         case None, None:
             pass
         case least, None:
             yield f"≥ {least}"
+        case None, most:
+            yield f"≤ {most}"
         case least, most:
             yield f"{least} to {most}"
-    if "maxLength" in one and _type(one) == "string":
+    if "maxLength" in one and "enum" not in one and _type(one) == "string":
         yield f"≤ {one['maxLength']} characters"
     if "maxItems" in one:
         yield f"≤ {one['maxItems']} entries"
+    if one.get("default", {}) != {}:
+        yield f"default {_code(one['default'])}"
+    if required:
+        yield "required"
 
 
 def _refusals(node: Schema, path: str) -> cabc.Iterator[tuple[str, str]]:
@@ -144,6 +144,8 @@ def _refusals(node: Schema, path: str) -> cabc.Iterator[tuple[str, str]]:
         yield f"`{at}`", _cell(rule["message"])
     for name, one in node.get("properties", {}).items():
         yield from _refusals(one, f"{path}.{name}")
+    if "items" in node:
+        yield from _refusals(node["items"], f"{path}[]")
 
 
 def _conditions() -> cabc.Iterator[str]:
