@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import io
+import itertools
 import re
 import tomllib
 from collections.abc import Sequence
@@ -46,11 +47,11 @@ def unknown(words: Sequence[str]) -> list[str]:
         said = complaint(words)
         return [said] if said else []
     parser, missing = _parser(program), []
-    for at, word in enumerate(rest):
+    for before, word in itertools.pairwise(["", *rest]):
         commands = _commands(parser)
         if word.startswith("--") and word != "--" and word.partition("=")[0] not in _flags(parser):
             missing.append(word)
-        elif re.fullmatch(r"[a-z][a-z-]+", word) and commands and not rest[at - 1].startswith("--"):
+        elif re.fullmatch(r"[a-z][a-z-]+", word) and commands and not before.startswith("--"):
             if word not in commands:
                 return [*missing, word]
             parser = commands[word]

@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.docs import known, pages, shell
 
 ANYWHERE = frozenset({"spottrain"})
-CLUSTER = frozenset({"echo", "helm", "jq", "kubectl", "sed"})
+CLUSTER = frozenset({"cat", "echo", "helm", "jq", "kubectl", "sed"})
 """A line of these alone is run against a cluster; other lines of `spottrain` alone need none."""
 NOWHERE = {
     "aws": "no account",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tests.docs import pages
 
 LANGUAGES = ("sh", "console")
-_HERE = re.compile(r"<<-?\s*['\"]?(\w+)")
+_HERE = re.compile(r"(?<!<)<<-?\s*['\"]?(\w+)")
 _ENDS = {"|", "||", "&&", ";", "&", "(", ")"}
 
 
@@ -39,6 +39,8 @@ def every() -> tuple[Command, ...]:
 
 def simple(line: str) -> list[list[str]]:
     """A command line's programs with their arguments: without what only the shell sees."""
+    if _HERE.search(line):
+        line = line.partition("\n")[0]
     lexer = shlex.shlex(line.replace("\\\n", " "), posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     found: list[list[str]] = [[]]
