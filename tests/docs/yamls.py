@@ -82,7 +82,10 @@ _Loader.yaml_implicit_resolvers = {
 
 def documents(block: pages.Block) -> list[Document]:
     """All of a block."""
-    loaded = yaml.load_all(block.text, _Loader)
+    try:
+        loaded = list(yaml.load_all(block.text, _Loader))
+    except yaml.YAMLError as error:
+        raise AssertionError(f"{block}: {error}") from error
     return [_document(block, one) for one in loaded if one]
 
 
