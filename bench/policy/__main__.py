@@ -16,7 +16,7 @@ from bench.report import Report, finish
 Part = cabc.Callable[[Report, cabc.Sequence[traces.Trace], argparse.Namespace], None]
 PARTS: dict[str, Part] = {"deadline": deadlines.measure, "pools": pools.measure, "plan": forecasts.measure}
 """Each adds its figures to the report and prints its tables; its bars are among `BARS`."""
-BARS = {**deadlines.BARS, **pools.BARS}
+BARS = {**deadlines.BARS, **pools.BARS, **forecasts.BARS}
 
 
 def run(report: Report, options: argparse.Namespace) -> None:
