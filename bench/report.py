@@ -1,6 +1,7 @@
 """What a benchmark has measured, its bars, a table for people and a file for programs."""
 
 import json
+import math
 import statistics
 import sys
 from collections.abc import Callable, Mapping
@@ -15,14 +16,26 @@ OUT = systems.ROOT / "build" / "bench"
 
 @dataclass(frozen=True)
 class Bar:
-    """`at_most` unless `least`: then the figure must be as high."""
+    """`at_most` unless `least`: then the figure must be as high. And it must not be below `low`."""
 
     value: float
     least: bool = False
+    low: float = -math.inf
 
     def met(self, figure: float) -> bool:
         """Whether the figure is on the right side of it."""
-        return figure >= self.value if self.least else figure <= self.value
+        return figure >= self.value if self.least else self.low <= figure <= self.value
+
+    @property
+    def plain(self) -> float | tuple[float, float]:
+        """As the file has it: one number, or the two that the figure is to be between."""
+        return self.value if self.low == -math.inf else (self.low, self.value)
+
+    def __str__(self) -> str:
+        """As the table shows it."""
+        if self.low > -math.inf:
+            return f"{self.low:.2f} to {self.value:.2f}"
+        return f"{'>=' if self.least else '<='} {self.value:.2f}"
 
 
 @dataclass
@@ -52,19 +65,19 @@ class Report:
 
     def write(self) -> None:
         """To the folder."""
-        bars = {name: bar.value for name, bar in self.bars.items()}
+        bars = {name: bar.plain for name, bar in self.bars.items()}
         document = {**self.figures, "seconds": self.seconds, "bars": bars, **self.notes}
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / f"{self.name}.json").write_text(json.dumps(document, indent=1) + "\n")
 
     def table(self) -> str:
         """For people."""
-        lines = [f"{'figure':32}{'measured':>10}{'bar':>10}"]
+        lines = [f"{'figure':36}{'measured':>10}{'bar':>15}"]
         for name, value in self.figures.items():
             bar = self.bars.get(name)
-            sign = "" if bar is None else f"{'>=' if bar.least else '<='} {bar.value:.2f}"
+            sign = "" if bar is None else str(bar)
             verdict = "" if bar is None else ("  met" if bar.met(value) else "  NOT MET")
-            lines.append(f"{name:32}{value:>10.2f}{sign:>10}{verdict}")
+            lines.append(f"{name:36}{value:>10.2f}{sign:>15}{verdict}")
         return "\n".join([*lines, f"written to build/bench/{self.name}.json"])
 
     def met(self) -> bool:

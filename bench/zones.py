@@ -1,4 +1,4 @@
-"""Zones of public traces of spot capacity that were probed at the same time.
+"""Zones, or pools, of public traces of spot capacity that were probed at the same time.
 
 A file of the collection holds `metadata` (`gap_seconds` between probes, `zone`, prices) and `data`, one
 number a probe: **1 is unavailable**. Other collections of the same data write it the other way round. In the
@@ -6,6 +6,7 @@ traces that are shipped (bench.policy.traces) all zones begin together, and ther
 """
 
 import datetime as dt
+import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from bench.policy import traces
 
+H100 = "h100"
 _UNKNOWN = dt.datetime.fromtimestamp(0, dt.UTC)
 _TICK = 1 / 6
 _SPOT, _ON_DEMAND = 1.0, 3.14
@@ -30,6 +32,26 @@ class Zone:
     spot: float
     on_demand: float
 
+    @property
+    def pool(self) -> str:
+        """The pool's name, as the operator would name it. Those of AWS 2022 are called us-west-2a_v100_1."""
+        zone, _, machine = self.name.partition("_")
+        return f"spot/{zone}/{machine}"
+
+
+def sets(folder: Path, found: Sequence[traces.Trace]) -> dict[str, list[Zone]]:
+    """All traces by set, each cut to the time that all of it was probed.
+
+    Those of `load` say when they begin; those of other sets are taken to begin together.
+
+    Raises:
+        FileNotFoundError: see `load`.
+
+    """
+    groups = {group: list(some) for group, some in itertools.groupby(found, key=lambda one: one.group)}
+    known = {group: _together([_as_zone(one) for one in some]) for group, some in groups.items()}
+    return known | ({H100: load(folder)} if H100 in known else {})
+
 
 def load(folder: Path) -> list[Zone]:
     """Every zone in `folder`/h100, or in the folder itself, cut to the time that all of them were probed.
@@ -38,8 +60,8 @@ def load(folder: Path) -> list[Zone]:
         FileNotFoundError: there is none; the message says what should be there.
 
     """
-    place = folder / "h100" if (folder / "h100").is_dir() else folder
-    shipped = place / "h100.runs"
+    place = folder / H100 if (folder / H100).is_dir() else folder
+    shipped = place / f"{H100}.runs"
     if shipped.is_file():
         return _together([_as_zone(one) for one in traces.read(place) if one.group == shipped.stem])
     zones = [_zone(path) for path in sorted(place.glob("*.json"))]

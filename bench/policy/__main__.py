@@ -10,13 +10,18 @@ import sys
 from pathlib import Path
 
 from bench import forecasts, pools
-from bench.policy import deadlines, traces
+from bench.policy import deadlines, models, traces
 from bench.report import Report, finish
 
 Part = cabc.Callable[[Report, cabc.Sequence[traces.Trace], argparse.Namespace], None]
-PARTS: dict[str, Part] = {"deadline": deadlines.measure, "pools": pools.measure, "plan": forecasts.measure}
+PARTS: dict[str, Part] = {
+    "deadline": deadlines.measure,
+    "pools": pools.measure,
+    "plan": forecasts.measure,
+    "models": models.measure,
+}
 """Each adds its figures to the report and prints its tables; its bars are among `BARS`."""
-BARS = {**deadlines.BARS, **pools.BARS}
+BARS = {**deadlines.BARS, **pools.BARS, **forecasts.BARS}
 
 
 def run(report: Report, options: argparse.Namespace) -> None:

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Mapping
 
 from spottrain.api.prices import Prices
-from spottrain.policy import forecast, hazard, interval, money
+from spottrain.policy import forecast, hazard, interval, money, pools
 
 PILOT_RUNS = 100
 TOO_MUCH = 0.2
@@ -55,7 +55,9 @@ class Question:
         together = spot_workers if self.gang else min(spot_workers, 1)
         if self.rate is not None or not spot_workers:
             return [forecast.Steady((self.rate or 0.0) * together)]
-        return [forecast.Learnt(one, self.now, together) for one in self.pools.values()]
+        return [
+            forecast.Learnt(one, self.now, together, pools.region(name)) for name, one in self.pools.items()
+        ]
 
     def job(self, every: float) -> forecast.Job:
         """With a save after each so many hours of work."""

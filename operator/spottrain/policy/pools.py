@@ -39,6 +39,12 @@ def resting(records: Records, now: float) -> list[str]:
     return sorted(found, key=lambda name: (-records[name].since, name))
 
 
+def region(name: str) -> str:
+    """Of a pool, by its zone: us-west-2 of us-west-2a, us-central1 of us-central1-a, eastus of eastus-1."""
+    _, zone, *_ = name.split("/")
+    return zone[:-1].removesuffix("-")
+
+
 def encode(records: Records) -> str:
     """One line of JSON; numbers with three digits, moments to the second."""
     newest = sorted(records, key=lambda name: records[name].seen, reverse=True)[:MOST]

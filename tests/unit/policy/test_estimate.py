@@ -101,3 +101,15 @@ def test_learnt_pools_say_how_often_the_job_is_hit():
     assert in_calm.mean_time > 5 * in_wild.mean_time
     both = estimate.estimate(dataclasses.replace(asked, pools={"spot/a/g5": calm, "spot/b/g5": wild}))
     assert both.spot.wall.mean <= in_wild.spot.wall.mean
+
+
+def test_pools_of_one_region_are_planned_as_such():
+    gone = dataclasses.replace(hazard.Record(), state=hazard.State.AWAY)
+
+    def wall(*names: str) -> float:
+        asked = dataclasses.replace(ONE, rate=None, pools=dict.fromkeys(names, gone))
+        return estimate.estimate(asked).spot.wall.mean
+
+    together = wall("spot/us-west-2a/g5", "spot/us-west-2b/g5")
+    assert together == wall("spot/us-west-2a/g5", "spot/us-west-2c/g5")
+    assert together != wall("spot/us-west-2a/g5", "spot/us-east-1a/g5")

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import random
+import statistics
 
 import pytest
 
@@ -17,7 +18,7 @@ def certain(
     """The job in the one future in which spot comes and goes at these moments; it is there at first."""
 
     class There:
-        def future(self, draw: random.Random) -> forecast.Weather:  # noqa: ARG002
+        def future(self, draw: random.Random, regions: object) -> forecast.Weather:  # noqa: ARG002
             return forecast.Weather(iter([*changes, math.inf]), hazard.EXITS, up=True)
 
     return forecast.forecast(job, [There()], fallback=fallback, runs=1).runs[0]
@@ -98,6 +99,48 @@ def test_more_pools_mean_less_waiting():
         return forecast.forecast(JOB, places, runs=100).of(lambda run: run.wall).mean
 
     assert wall(5) < wall(3) < wall(1)
+
+
+def test_pools_of_one_region_leave_a_job_waiting_more_than_those_of_two():
+    """What delays the return of one delays the other's."""
+    gone = dataclasses.replace(hazard.Record(), state=hazard.State.AWAY)
+
+    def wall(*regions: str) -> forecast.Spread:
+        places = [forecast.Learnt(gone, 0.0, region=region) for region in regions]
+        return forecast.forecast(JOB, places, runs=2000).of(lambda run: run.wall)
+
+    together, apart = wall("a", "a"), wall("a", "b")
+    assert together.mean > 1.02 * apart.mean
+    assert together.high > apart.high
+
+
+def test_the_days_to_come_differ_from_those_learnt_by_as_much_as_was_measured():
+    """A pool that was watched for a year: what is left is how pools change."""
+    year = hazard.Curve(hazard.scaled(hazard.RETURNS, 1e4), (1e4,) * len(hazard.ENDS))
+    place = forecast.Learnt(dataclasses.replace(hazard.Record(), returns=year), 0.0, region="a")
+    found: list[float] = []
+    for number in range(5000):
+        regions: dict[str, float] = {}
+        place.future(random.Random(number), regions)
+        found += regions.values()
+    assert statistics.mean(found) == pytest.approx(1.0, abs=0.03)
+    assert statistics.variance(found) == pytest.approx(forecast.RETURNS_VARY, rel=0.1)
+
+
+def test_a_job_chooses_by_what_is_known_and_not_by_what_will_come():
+    place = forecast.Learnt(hazard.Record(), 0.0)
+    futures = [place.future(random.Random(number), {}) for number in range(5)]
+    assert len({one.until for one in futures}) == 5
+    assert len({one.outlook(0.0) for one in futures}) == 1
+
+
+@pytest.mark.parametrize("fallback", [None, forecast.Fallback()])
+def test_what_is_not_done_at_the_limit_is_given_up_on_then(fallback: forecast.Fallback | None):
+    places = [forecast.Learnt(hazard.Record(), 0.0)]
+    found = forecast.forecast(JOB, places, fallback=fallback, runs=50, limit=12.0)
+    assert found.done == 0.0
+    assert {run.wall for run in found.runs} == {12.0}
+    assert all(run.spot + run.on_demand <= 12.0 for run in found.runs)
 
 
 def test_a_job_that_never_gets_on_is_given_up_on():

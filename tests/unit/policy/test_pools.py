@@ -37,6 +37,20 @@ def test_the_same_draw_gives_the_same_order():
     assert pools.ranked(known, 0.0, random.Random(3)) == pools.ranked(turned, 0.0, random.Random(3))
 
 
+@pytest.mark.parametrize(
+    ("zone", "region"),
+    [
+        ("us-west-2a", "us-west-2"),
+        ("us-central1-a", "us-central1"),
+        ("eastus-1", "eastus"),
+        ("us-west-2-lax-1a", "us-west-2-lax-1"),
+        ("", ""),
+    ],
+)
+def test_a_pools_region_is_its_zone_without_what_tells_it_from_others(zone: str, region: str):
+    assert pools.region(f"spot/{zone}/g5.xlarge") == region
+
+
 def test_what_is_kept_is_what_is_read_to_three_digits():
     read = pools.decode(pools.encode(KNOWN))
     assert read.keys() == KNOWN.keys()
