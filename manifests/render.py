@@ -1,7 +1,7 @@
 """Makes the files that are made from others.
 
-These are the chart's copy of the resource, its README's table of values, the rendered install, and what
-is made of the declared metrics: their reference, boards and rules.
+These are the chart's copy of the resource, the list of its fields, the README's table of values, the rendered
+install, and what is made of the declared metrics: their reference, boards and rules.
 """
 
 import argparse
@@ -18,6 +18,7 @@ import yaml
 
 from lab import build, errors
 from manifests.monitoring import files
+from spottrain.api import fields
 
 ROOT = Path(__file__).resolve().parent.parent
 CRD = ROOT / "crds/spottrain.dev_spottrainingjobs.yaml"
@@ -25,6 +26,7 @@ CRD_NAME = "spottrainingjobs.spottrain.dev"
 CHART = ROOT / "charts/spottrain"
 CRD_COPY = CHART / "files" / CRD.name
 README = CHART / "README.md"
+FIELDS = ROOT / "operator/spottrain/api/fields.txt"
 INSTALL = ROOT / "manifests/install.yaml"
 NAMESPACE = "spottrain-system"
 _TABLE_START, _TABLE_END = "<!-- values: made by `make manifests` -->\n", "<!-- end of values -->\n"
@@ -139,6 +141,12 @@ def _default(values: Any, path: cabc.Sequence[str]) -> str:
     return f'"{values}"' if values == "" else str(values)
 
 
+def field_list() -> str:
+    """Every field of the resource, one a line: what the operator expects the API server to know."""
+    (version,) = yaml.safe_load(CRD.read_text())["spec"]["versions"]
+    return "".join(f"{path}\n" for path in sorted(fields.paths(version["schema"]["openAPIV3Schema"])))
+
+
 def readme(current: str) -> str:
     """The chart's README with its table of values made anew."""
     head, _, rest = current.partition(_TABLE_START)
@@ -155,6 +163,7 @@ def outputs() -> dict[Path, str]:
     """Path → wanted text of every file that is made from others."""
     return {
         CRD_COPY: CRD.read_text(),
+        FIELDS: field_list(),
         README: readme(README.read_text()),
         INSTALL: install(),
         **files.outputs(ROOT),
