@@ -17,7 +17,8 @@ DEAD_AFTER = 600.0
 class Health:
     """What the probes say.
 
-    Ready when the resource has every field and all caches are filled and heard of lately; alive unless long deaf.
+    Ready when the resource has every field and every cache is filled and heard of lately. Alive
+    unless a watch is deaf for long.
     """
 
     def __init__(self, reflectors: cabc.Sequence[reflector.Reflector], resource: served.Served) -> None:

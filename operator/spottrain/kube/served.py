@@ -1,7 +1,7 @@
 """Whether the API server's SpotTrainingJob has every field that this version uses.
 
-Where the resource is older than the operator, the server drops what it doesn't know from whatever is written, and
-says so to nobody: a limit that a user sets is gone. So it is said here.
+Where the resource is older than the operator, the server drops what it doesn't know from whatever is written,
+and tells nobody: a limit that a user sets is gone. So it is told here.
 """
 
 import asyncio
