@@ -1,4 +1,4 @@
-"""The chart's own suites, charts/spottrain/tests; what is packaged; its NetworkPolicy's port and `helm test`."""
+"""The chart's own suites, charts/spottrain/tests; what is packaged; its NetworkPolicy and `helm test`."""
 
 import collections.abc as cabc
 import contextlib
@@ -44,6 +44,18 @@ def test_the_network_policy_leaves_open_the_port_where_workers_tell_their_step()
     assert to_workers["ports"] == [{"port": names.PROGRESS_PORT}]
     selector = to_workers["to"][0]["podSelector"]
     assert selector == {"matchExpressions": [{"key": names.LABEL_JOB, "operator": "Exists"}]}
+
+
+def test_the_documented_policy_of_workers_lets_their_gang_and_the_operator_in() -> None:
+    text = (render.ROOT / "docs/install.md").read_text().partition("### Network policies")[2]
+    policy = yaml.safe_load(text.partition("```yaml\n")[2].partition("```")[0])["spec"]
+    workers = {"matchExpressions": [{"key": names.LABEL_JOB, "operator": "Exists"}]}
+    gang, readers = policy["ingress"]
+    assert policy["podSelector"] == workers
+    assert gang == {"from": [{"podSelector": workers}]}
+    assert policy["egress"][0] == {"to": [{"podSelector": workers}]}
+    assert readers["ports"] == [{"port": names.PROGRESS_PORT}]
+    assert render.NAMESPACE in readers["from"][0]["namespaceSelector"]["matchExpressions"][0]["values"]
 
 
 @contextlib.contextmanager
