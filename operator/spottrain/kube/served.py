@@ -18,12 +18,12 @@ _SCHEMA = "dev.spottrain.v1alpha1.SpotTrainingJob"
 _REMEDY = "apply crds/ of this version (docs/install.md#upgrading)"
 _MISSING = f"the resource {NAME} is missing: {_REMEDY}"
 _AGAIN = 300.0
-_AGAIN_WHILE_WRONG = 5.0
+_AGAIN_WHILE_WRONG = 2.0
 _log = logging.getLogger(__name__)
 
 
 class Served:
-    """What is wrong with the served resource, read again every five minutes, and every 5 s while it is."""
+    """What is wrong with the served resource, read again every five minutes, and every 2 s while something is."""
 
     def __init__(self, client: clients.Client) -> None:
         self.fault = f"the resource {NAME}: its fields were not read yet"
