@@ -25,6 +25,8 @@ from tests.cluster.conftest import ROOT, Operator, lab_name
 
 PREVIOUS = "a2028dbd11983f2e969294f106e9ae8bf9592f92"
 """The release before. As long as there is none: the first whole operator."""
+WITH_INDEXES = "4160144c7b9be2b945673c7a59c3a4546db7a9c4"
+"""As long as `PREVIOUS` knows no Independent jobs: one that does."""
 NODES = {f"n{number}": f"zone-{'ab'[number % 2]}" for number in range(4)}
 TAINT = {"key": "acme.com/system", "value": "true", "effect": "NoSchedule"}
 
@@ -41,12 +43,13 @@ def own() -> Iterator[Lab]:
         lab.remove()
 
 
-@pytest.fixture(scope="module")
-def previous(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The source of the release before, out of this repository's history."""
-    folder = tmp_path_factory.mktemp("previous")
-    packed = folder / "source.tar"
-    line = ["git", "-C", str(ROOT), "archive", f"--output={packed}", PREVIOUS, "charts", "crds", "operator"]
+@pytest.fixture
+def previous(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """The source of the release before, or of the commit that a test names, out of the history."""
+    folder = tmp_path / "previous"
+    folder.mkdir()
+    packed, commit = folder / "source.tar", getattr(request, "param", PREVIOUS)
+    line = ["git", "-C", str(ROOT), "archive", f"--output={packed}", commit, "charts", "crds", "operator"]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         pytest.skip(f"no history here, git fetch --unshallow: {done.stderr.strip()}")
@@ -131,6 +134,12 @@ def ready(one: Operator) -> None:
     clock.wait_for("the operator ready", one.ready, seconds=60)
 
 
+def heeded(job: play.Job, change: play.Object) -> None:
+    """The operator has looked at the whole job since that edit."""
+    generation = job.patch(change).expect("the job, edited")["metadata"]["generation"]
+    job.wait("the operator's word", lambda: job.status()["observedGeneration"] == generation)
+
+
 def test_d4_an_upgrade_restarts_no_worker_and_new_fields_are_kept(
     own: Lab, release: Release, operator: Launch, job: play.Job, previous: Path
 ) -> None:
@@ -149,10 +158,8 @@ def test_d4_an_upgrade_restarts_no_worker_and_new_fields_are_kept(
     assert old.stop() == 0
     new = operator("new", {})
     ready(new)
-    changed = job.patch({"spec": {"progressTimeout": "10m"}}).expect("the job")
-    assert changed["spec"]["progressTimeout"] == "10m"
-    generation = changed["metadata"]["generation"]
-    job.wait("the new operator's word", lambda: job.status()["observedGeneration"] == generation)
+    heeded(job, {"spec": {"progressTimeout": "10m"}})
+    assert job.get()["spec"]["progressTimeout"] == "10m"
     assert lives(job) == before
     assert (job.status()["attempt"], job.status()["reclaims"]) == (2, counted)
 
@@ -166,6 +173,39 @@ def test_d4_an_upgrade_restarts_no_worker_and_new_fields_are_kept(
     release.helm("uninstall", "--wait")
     assert job.get()["spec"]["progressTimeout"] == "10m"
     assert lives(job) == after
+
+
+@pytest.mark.parametrize("previous", [WITH_INDEXES], indirect=True, ids=["indexes"])
+def test_d4_after_an_upgrade_running_indexes_go_on_and_finished_ones_never_run_again(
+    release: Release, operator: Launch, job: play.Job, previous: Path
+) -> None:
+    release.helm("install", previous / "charts/spottrain", "--create-namespace", "--wait")
+    old = operator("old", {"PYTHONPATH": str(previous / "operator")})
+    ready(old)
+    job.applied(play.manifest(mode="Independent", workers=6, parallelism=4, maxFailures=None))
+    job.wait("four run", lambda: len(running(job)) == 4)
+    job.end("tr-0-1", 0)
+    job.wait("index 0 done and another run", lambda: len(running(job)) == 4 and "tr-4-1" in running(job))
+    job.wait("that it is written", lambda: job.status().get("completedIndexes") == "0")
+    before = lives(job)
+
+    release.helm("upgrade", ROOT / "charts/spottrain", "--wait")
+    assert old.stop() == 0
+    new = operator("new", {})
+    ready(new)
+    heeded(job, {"spec": {"ttlAfterFinished": "10h"}})
+    assert lives(job) == before
+    for name in running(job):
+        job.end(name, 0)
+    job.wait("the last index", lambda: running(job) == ["tr-5-1"])
+    job.end("tr-5-1", 0)
+    job.wait_phase("Complete")
+    assert job.status()["completedIndexes"] == "0-5"
+    assert {name.rpartition("-")[2] for name in job.pods()} == {"1"}
+
+
+def running(job: play.Job) -> list[str]:
+    return sorted(name for name, one in job.pods().items() if one["status"]["phase"] == "Running")
 
 
 def test_d4_an_operator_whose_resource_is_older_says_which_fields_are_missing(
