@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 
 class Served:
-    """What is wrong with the served resource, read again every five minutes, and every 2 s while something is."""
+    """What is wrong with the served resource, read again every 5 minutes, every 2 s while something is."""
 
     def __init__(self, client: clients.Client) -> None:
         self.fault = f"the resource {NAME}: its fields were not read yet"
