@@ -15,7 +15,6 @@ from tests.release import GPU_TAINT, IMAGE, Release
 pytestmark = pytest.mark.node
 
 GRACE = 5
-OPERATOR = "app.kubernetes.io/component=operator"
 
 
 @pytest.fixture
@@ -153,7 +152,8 @@ def test_helm_test_passes_while_an_operator_is_ready_and_its_pod_says_what_to_lo
 ) -> None:
     assert re.search(r"Phase:\s+Succeeded", release.test())
     lab.kubectl("-n", namespace, "scale", f"deployment/{namespace}-op", "--replicas=0")
-    lab.kubectl("-n", namespace, "wait", "--for=delete", "pod", f"--selector={OPERATOR}", "--timeout=30s")
+    of_operators = ("-n", namespace, "get", "pods", "--selector=app.kubernetes.io/component=operator")
+    clock.wait_for("no operator", lambda: not lab.kubectl(*of_operators, "--output=name"), seconds=30)
     with pytest.raises(errors.LabError, match=f"{namespace}-op-test"):
         release.test()
     said = lab.kubectl("-n", namespace, "logs", f"{namespace}-op-test")

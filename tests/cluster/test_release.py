@@ -209,8 +209,8 @@ def running(job: play.Job) -> list[str]:
     return sorted(name for name, one in job.pods().items() if one["status"]["phase"] == "Running")
 
 
-def test_d4_an_operator_whose_resource_is_older_says_which_fields_are_missing(
-    own: Lab, release: Release, operator: Launch, previous: Path
+def test_d4_an_operator_whose_resource_is_older_says_which_fields_are_missing_and_works_on(
+    own: Lab, release: Release, operator: Launch, job: play.Job, previous: Path
 ) -> None:
     own.kubectl("apply", "-f", previous / "crds")
     release.helm("install", ROOT / "charts/spottrain", "--set=crds.enabled=false", "--create-namespace")
@@ -219,6 +219,10 @@ def test_d4_an_operator_whose_resource_is_older_says_which_fields_are_missing(
     clock.wait_for("the fault at /readyz", lambda: older in one.get("/readyz"), seconds=60)
     assert older in one.log.read_text()
     assert one.get("/healthz") == "ok"
+    job.applied(play.manifest())
+    job.wait_running(1)
+    job.evict("tr-1-1")
+    job.wait_running(2)
 
     own.kubectl("apply", "-f", ROOT / "crds")
     ready(one)

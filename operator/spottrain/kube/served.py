@@ -1,7 +1,8 @@
 """Whether the API server's SpotTrainingJob has every field that this version uses.
 
 Where the resource is older than the operator, the server drops what it doesn't know from whatever is written,
-and tells nobody: a limit that a user sets is gone. So it is told here.
+and tells nobody: a limit that a user sets is gone. So it is told here. The operator works on meanwhile:
+a gang that nobody restarts is worse than a status that lacks a field.
 """
 
 import asyncio
@@ -37,7 +38,7 @@ class Served:
             await asyncio.sleep(_AGAIN_WHILE_WRONG if self.fault else _AGAIN)
 
     async def read(self) -> None:
-        """Ask for it once. What was known before holds when there is no answer."""
+        """Ask for it once. What was found well stays so when there is no answer."""
         try:
             found = await self._client.request("GET", PATH)
         except errors.NotFoundError:
@@ -47,7 +48,8 @@ class Served:
                 _log.warning("can't tell whether %s has all fields: %s", NAME, error)
             self.fault = ""
         except errors.KubeError as error:
-            _log.warning("the fields of %s: %s", NAME, error)
+            if self.fault:
+                self._tell(f"the fields of the resource {NAME} can't be read: {error}")
         else:
             self._tell(_compared(found.get("components", {}).get("schemas", {}).get(_SCHEMA)))
 
