@@ -1,7 +1,8 @@
 """Makes the files that are made from others.
 
 These are the chart's copy of the resource, the list of its fields, the README's table of values, the rendered
-install, and what is made of the declared metrics: their reference, boards and rules.
+install, the reference of fields and words, and what is made of the declared metrics: their reference, boards
+and rules.
 """
 
 import argparse
@@ -17,6 +18,7 @@ from typing import Any
 import yaml
 
 from lab import build, errors
+from manifests import reference
 from manifests.monitoring import files
 from spottrain.api import fields
 
@@ -166,6 +168,7 @@ def outputs() -> dict[Path, str]:
         FIELDS: field_list(),
         README: readme(README.read_text()),
         INSTALL: install(),
+        ROOT / reference.PAGE: reference.render(CRD.read_text()),
         **files.outputs(ROOT),
     }
 
