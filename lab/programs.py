@@ -93,6 +93,7 @@ _VERSITYGW = "github.com/versity/versitygw"
 _JOBSET = "sigs.k8s.io/jobset"
 _FAKEGCS = "github.com/fsouza/fake-gcs-server"
 _EC2_METADATA = "github.com/aws/amazon-ec2-metadata-mock"
+_UNITTEST = "github.com/helm-unittest/helm-unittest"
 
 # In this order: the first is by far the longest and what it compiles serves the next five.
 PROGRAMS = (
@@ -120,4 +121,5 @@ OTHERS = (
         _EC2_METADATA,
         f"{_EC2_METADATA}/cmd/ec2-metadata-mock",
     ),
+    Program("helm-unittest", "helm-unittest", _UNITTEST, f"{_UNITTEST}/cmd/helm-unittest", _HELM_STAMPS),
 )

@@ -1,7 +1,8 @@
 """Makes the files that are made from others.
 
-These are the chart's copy of the resource, its README's table of values, the rendered install, the reference
-of fields and words, and what is made of the declared metrics: their reference, boards and rules.
+These are the chart's copy of the resource, the list of its fields, the README's table of values, the rendered
+install, the reference of fields and words, and what is made of the declared metrics: their reference, boards
+and rules.
 """
 
 import argparse
@@ -19,6 +20,7 @@ import yaml
 from lab import build, errors
 from manifests import reference
 from manifests.monitoring import files
+from spottrain.api import fields
 
 ROOT = Path(__file__).resolve().parent.parent
 CRD = ROOT / "crds/spottrain.dev_spottrainingjobs.yaml"
@@ -26,6 +28,7 @@ CRD_NAME = "spottrainingjobs.spottrain.dev"
 CHART = ROOT / "charts/spottrain"
 CRD_COPY = CHART / "files" / CRD.name
 README = CHART / "README.md"
+FIELDS = ROOT / "operator/spottrain/api/fields.txt"
 INSTALL = ROOT / "manifests/install.yaml"
 NAMESPACE = "spottrain-system"
 _TABLE_START, _TABLE_END = "<!-- values: made by `make manifests` -->\n", "<!-- end of values -->\n"
@@ -53,8 +56,8 @@ def helm() -> str:
 
 
 def template(*options: str) -> str:
-    """What `helm template` makes of the chart for the usual release name and namespace."""
-    line = [helm(), "template", "spottrain", str(CHART), "--namespace", NAMESPACE, *options]
+    """What `helm template` makes of the chart for the usual release name and namespace, less `helm test`."""
+    line = [helm(), "template", "spottrain", str(CHART), "--namespace", NAMESPACE, "--skip-tests", *options]
     done = subprocess.run(line, capture_output=True, text=True, check=False)  # noqa: S603 -- helm, by intent
     if done.returncode != 0:
         raise errors.LabError(f"{' '.join(line)}: {done.stderr.strip()}")
@@ -140,6 +143,12 @@ def _default(values: Any, path: cabc.Sequence[str]) -> str:
     return f'"{values}"' if values == "" else str(values)
 
 
+def field_list() -> str:
+    """Every field of the resource, one a line: what the operator expects the API server to know."""
+    (version,) = yaml.safe_load(CRD.read_text())["spec"]["versions"]
+    return "".join(f"{path}\n" for path in sorted(fields.paths(version["schema"]["openAPIV3Schema"])))
+
+
 def readme(current: str) -> str:
     """The chart's README with its table of values made anew."""
     head, _, rest = current.partition(_TABLE_START)
@@ -156,6 +165,7 @@ def outputs() -> dict[Path, str]:
     """Path → wanted text of every file that is made from others."""
     return {
         CRD_COPY: CRD.read_text(),
+        FIELDS: field_list(),
         README: readme(README.read_text()),
         INSTALL: install(),
         ROOT / reference.PAGE: reference.render(CRD.read_text()),

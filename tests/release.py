@@ -28,11 +28,15 @@ class Release:
             f"--set-json=tolerations=[{json.dumps(GPU_TAINT)}]",
         )
 
+    def test(self) -> str:
+        """What `helm test` says of it; LabError when the test fails."""
+        return self._helm("test", "op", "--timeout=90s")
+
     def uninstall(self) -> None:
         """Remove it, if that was not done yet."""
         if self.installed:
             self._helm("uninstall", "op", "--wait", "--timeout=60s")
             self.installed = False
 
-    def _helm(self, *line: shell.Word) -> None:
-        shell.run(render.helm(), *line, "--namespace", self._namespace, env=self._lab.env())
+    def _helm(self, *line: shell.Word) -> str:
+        return shell.run(render.helm(), *line, "--namespace", self._namespace, env=self._lab.env())

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lab import clock, cluster
+from lab import clock, cluster, errors
 from manifests import render
 from tests.release import GPU_TAINT, IMAGE, Release
 
@@ -145,6 +145,20 @@ def test_a25_the_operator_removed_first_leaves_nothing_stuck(
     assert job(lab, namespace)["status"]["attempt"] == 2
     lab.kubectl("delete", "namespace", namespace, f"--timeout={GRACE + 30}s")
     assert lab.api.get(f"/api/v1/namespaces/{namespace}").status == 404
+
+
+def test_helm_test_passes_while_an_operator_is_ready_and_its_pod_says_what_to_look_at_when_none_is(
+    lab: cluster.Lab, namespace: str, release: Release
+) -> None:
+    assert re.search(r"Phase:\s+Succeeded", release.test())
+    lab.kubectl("-n", namespace, "scale", f"deployment/{namespace}-op", "--replicas=0")
+    of_operators = ("-n", namespace, "get", "pods", "--selector=app.kubernetes.io/component=operator")
+    clock.wait_for("no operator", lambda: not lab.kubectl(*of_operators, "--output=name"), seconds=30)
+    with pytest.raises(errors.LabError, match=f"{namespace}-op-test"):
+        release.test()
+    said = lab.kubectl("-n", namespace, "logs", f"{namespace}-op-test")
+    assert f"http://{namespace}-op-metrics:8080/readyz" in said
+    assert f"by kubectl -n {namespace} logs deployment/{namespace}-op" in said
 
 
 def test_another_operator_goes_on_when_the_leader_dies(

@@ -5,6 +5,7 @@ import secrets
 import socket
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -50,13 +51,20 @@ def api(plane: Lab) -> Api:
     return plane.api
 
 
+SETTINGS = {
+    "SPOTTRAIN_NODE_LOSS_SECONDS": str(NODE_LOSS),
+    "SPOTTRAIN_SETTLEMENT_SECONDS": "5",
+    "SPOTTRAIN_PROGRESS_SECONDS": "0",  # nobody answers at the addresses of kwok's pods
+}
+
+
 class Operator:
     """The operator's process, with `environment` on top of the lab's, started by way of the command `by`."""
 
     def __init__(
         self, lab: Lab, log: Path, environment: Mapping[str, str] | None = None, by: Sequence[str] = ()
     ) -> None:
-        self._environment = {**os.environ, **lab.env(), **(environment or {})}
+        self._environment = {**os.environ, **lab.env(), **SETTINGS, **(environment or {})}
         self._by = by
         self.log = log
         with socket.socket() as probe:
@@ -66,29 +74,29 @@ class Operator:
 
     def start(self) -> None:
         """Start it and wait until it is ready."""
-        command = [
-            *self._by,
-            sys.executable,
-            "-c",
-            "from spottrain.controller.main import main; main()",
-            f"--http-port={self.port}",
-            f"--node-loss-seconds={NODE_LOSS}",
-            "--settlement-seconds=5",
-            "--progress-seconds=0",  # nobody answers at the addresses of kwok's pods
-        ]
+        self.launch()
+        clock.wait_for("the operator ready", self.ready, seconds=30)
+
+    def launch(self) -> None:
+        """Start it."""
+        program = "from spottrain.controller.main import main; main()"
+        command = [*self._by, sys.executable, "-c", program, f"--http-port={self.port}"]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(command, env=self._environment, stdout=log, stderr=log, cwd=ROOT)
-        clock.wait_for("the operator ready", self._ready, seconds=30)
 
-    def _ready(self) -> bool:
+    def ready(self) -> bool:
+        """Whether it says so; it is an error that it has ended."""
         assert self._process is not None
         assert self._process.poll() is None, f"the operator ended:\n{self.log.read_text()[-3000:]}"
         return self.get("/readyz") == "ok"
 
     def get(self, path: str) -> str:
+        """The text there, whatever its status; empty while nobody answers."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
                 return str(answer.read().decode())
+        except urllib.error.HTTPError as error:
+            return error.read().decode()
         except OSError:
             return ""
 

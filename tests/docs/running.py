@@ -24,6 +24,7 @@ NOWHERE = {
     "eval": "of `python -m lab env`: what the tests of the lab begin with",
     "gcloud": "no account",
     "git": "no other repository is reached",
+    "helm test": "a pod that does something: tests/chart/test_install_node.py",
     "kind": "no docker",
     "lab": "its machines: tests/lab",
     "make": "each is a suite, a build or a run of its own",
@@ -50,8 +51,9 @@ def programs(command: shell.Command) -> set[str]:
     found = set()
     for words in shell.simple(command.line):
         ours, rest = known.split(words)
-        drill = (ours, rest[:1]) == ("spottrain", ["drill"])
-        found.add("spottrain drill" if drill else ours or Path(words[0]).name)
+        name, rest = (ours, rest) if ours else (Path(words[0]).name, words[1:])
+        verb = " ".join((name, *rest[:1]))
+        found.add(verb if verb in NOWHERE else name)
     return found
 
 

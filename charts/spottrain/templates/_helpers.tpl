@@ -47,6 +47,12 @@ app.kubernetes.io/component: agent
 {{ include "spottrain.releaseLabels" . }}
 {{- end -}}
 
+{{- define "spottrain.testSelectorLabels" -}}
+app.kubernetes.io/name: {{ include "spottrain.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: test
+{{- end -}}
+
 {{- define "spottrain.image" -}}
 {{- if .Values.image.digest -}}
 {{- printf "%s@%s" .Values.image.repository .Values.image.digest -}}

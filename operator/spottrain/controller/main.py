@@ -23,6 +23,7 @@ from spottrain.kube import (
     observe,
     prices,
     reflector,
+    served,
     tails,
     views,
     windows,
@@ -179,12 +180,14 @@ class Operator:
 
         Without an election this process leads. With one it fills its caches and stands by until it does.
         """
-        health = probes.Health(self.reflectors)
+        resource = served.Served(self._client)
+        health = probes.Health(self.reflectors, resource)
         for one in self.reflectors:
             self.metrics.time_watch(one.name, functools.partial(health.silence, one))
         server = await probes.serve(self.settings.http_port, health, self.metrics)
         parts = [asyncio.create_task(one.run(), name=one.name) for one in self.reflectors]
         parts += [
+            asyncio.create_task(resource.run(), name="resource"),
             asyncio.create_task(self._lead(), name="leader"),
             asyncio.create_task(_wait(stop), name="stop"),
         ]

@@ -6,7 +6,7 @@ import collections.abc as cabc
 import prometheus_client as prometheus
 from aiohttp import web
 
-from spottrain.kube import reflector
+from spottrain.kube import reflector, served
 from spottrain.metrics import registry
 
 DEAF_AFTER = 180.0
@@ -15,16 +15,22 @@ DEAD_AFTER = 600.0
 
 
 class Health:
-    """What the probes say: ready when every cache is filled and heard of lately, alive unless long deaf."""
+    """What the probes say.
 
-    def __init__(self, reflectors: cabc.Sequence[reflector.Reflector]) -> None:
+    Ready when the resource has every field and every cache is filled and heard of lately. Alive
+    unless a watch is deaf for long.
+    """
+
+    def __init__(self, reflectors: cabc.Sequence[reflector.Reflector], resource: served.Served) -> None:
         self._reflectors = reflectors
+        self._resource = resource
         self._started = asyncio.get_running_loop().time()
 
     def unready(self) -> list[str]:
         """Sentences on what is amiss; none when ready."""
         waiting = [f"{one.name}: not listed yet" for one in self._reflectors if not one.synced.is_set()]
-        return waiting + self.deaf(DEAF_AFTER)
+        wrong = [self._resource.fault] if self._resource.fault else []
+        return wrong + waiting + self.deaf(DEAF_AFTER)
 
     def deaf(self, limit: float) -> list[str]:
         """Sentences on watches that were silent for longer than `limit` seconds."""

@@ -1,0 +1,49 @@
+"""The fields of a SpotTrainingJob that this version reads and writes, and which of them a schema lacks."""
+
+import collections.abc as cabc
+import functools
+import importlib.resources
+from typing import Any
+
+Schema = cabc.Mapping[str, Any]
+
+_OURS = ("spec", "status")
+_SHOWN = 5
+
+
+def paths(schema: Schema) -> frozenset[str]:
+    """Every field of spec and status, as `status.attempts[].cause`.
+
+    Nothing below a field that keeps what its schema doesn't know, such as a pod: nothing gets lost there.
+    """
+    root = schema.get("properties", {})
+    return frozenset(path for name in _OURS if name in root for path in (name, *_below(root[name], name)))
+
+
+def _below(schema: Schema, path: str) -> cabc.Iterator[str]:
+    if schema.get("x-kubernetes-preserve-unknown-fields"):
+        return
+    for name, child in schema.get("properties", {}).items():
+        yield f"{path}.{name}"
+        yield from _below(child, f"{path}.{name}")
+    for key in ("items", "additionalProperties"):
+        if isinstance(child := schema.get(key), dict):
+            yield from _below(child, f"{path}[]")
+
+
+@functools.cache
+def known() -> frozenset[str]:
+    """What the resource of this version has. `make manifests` writes the list."""
+    return frozenset(importlib.resources.files(__package__).joinpath("fields.txt").read_text().split())
+
+
+def lacking(schema: Schema) -> list[str]:
+    """What that schema lacks of `known()`, in order; of a missing field not the fields below it."""
+    gone = known() - paths(schema)
+    return sorted(path for path in gone if not any(path.startswith((f"{one}.", f"{one}[")) for one in gone))
+
+
+def shown(names: cabc.Sequence[str]) -> str:
+    """The first few of many, and how many more there are."""
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
