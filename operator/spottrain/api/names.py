@@ -24,6 +24,8 @@ LABEL_CAPACITY = f"{GROUP}/capacity"
 """What the worker was asked to run on, one of `clouds.Ask`: `spot` is a preference, the others are bounds."""
 
 ANNOTATION_ATTEMPT_ID = f"{GROUP}/attempt-id"
+ANNOTATION_POOLS = f"{GROUP}/pools"
+"""On a worker that may run on spot: digest of the `spot.pools` that it was made with."""
 ANNOTATION_GO = f"{GROUP}/go"
 """On a worker: the attempt ID once every worker of the attempt before has ended; restore waits for it."""
 ANNOTATION_RECLAIM = f"{GROUP}/reclaim"

@@ -8,7 +8,7 @@ import collections
 import dataclasses
 import datetime as dt
 
-from spottrain.api import clouds, conditions, names, prices, spec, status
+from spottrain.api import allowed, clouds, conditions, names, prices, spec, status
 from spottrain.plan import actions, decide
 from spottrain.plan import snapshot as snap
 from spottrain.policy import deadline, hazard
@@ -254,7 +254,12 @@ class Cluster:
             grace=float(overlay.grace),
             go=overlay.attempt_id if overlay.go else "",
             ask=overlay.ask,
+            pools=self._digest(overlay.ask),
         )
+
+    def _digest(self, ask: clouds.Ask) -> str:
+        """Of the pools that the pod is rendered with."""
+        return "" if ask is clouds.Ask.ON_DEMAND else allowed.digest(self.snapshot().pools)
 
     def _delete(self, name: str, uid: str, grace: int | None) -> None:
         pod = self.pods.get(name)
