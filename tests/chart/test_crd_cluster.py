@@ -275,11 +275,6 @@ REFUSED: cabc.Mapping[str, tuple[dict[str, Any], str, str]] = {
         "spec.spot.pools[0].weight",
         "should be less than or equal to 100",
     ),
-    "33 pools": (
-        job(spot={"pools": [{"zone": f"zone-{number}"} for number in range(33)]}),
-        "spec.spot.pools",
-        "must have at most 32 items",
-    ),
     "grace in words": (job(spot={"gracePeriod": "2 minutes"}), "spec.spot.gracePeriod", sentences.DURATION),
     "ttl in an unknown unit": (job(ttlAfterFinished="1w"), "spec.ttlAfterFinished", sentences.DURATION),
     "interval in words": (

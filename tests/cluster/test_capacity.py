@@ -129,11 +129,14 @@ def spot_nodes(job: play.Job) -> list[str]:
 def test_workers_on_spot_run_in_listed_pools_alone_and_leave_one_that_takes_machines_back(
     job: play.Job, api: Api
 ) -> None:
-    """Six on spot and one on the floor. Nothing is learnt at first, so it is the weight that counts."""
+    """Six on spot and one on the floor. Nothing is learnt at first, so it is the weight that counts.
+
+    Then the heavy pool loses its machines, and the other one has room for four.
+    """
     hot = [in_pool(name.removeprefix("pools-"), "a", gpus=3) for name in HOT]
     bought = in_pool("bought", "c", capacity=play.ON_DEMAND)
     spot = {"onDemandFloor": 1, "spread": "none", "pools": LISTED}
-    with play.machines(api, *hot, in_pool("b", "b"), in_pool("c", "c"), bought):
+    with play.machines(api, *hot, in_pool("b", "b", gpus=4), in_pool("c", "c"), bought):
         job.applied(with_gpu(mode="Independent", workers=7, parallelism=7, spot=spot))
         job.wait("all run", lambda: len(spot_nodes(job)) == 6)
         assert list(nodes_of(job, "on-demand").values()) == ["pools-bought"]
@@ -142,12 +145,14 @@ def test_workers_on_spot_run_in_listed_pools_alone_and_leave_one_that_takes_mach
         assert set(HOT) <= set(spot_nodes(job))
         for name in HOT:
             kwok.remove(api, name)
-        job.wait("all moved", lambda: spot_nodes(job) == ["pools-b"] * 6, seconds=60)
+        places = ["pools-b"] * 4 + ["pools-bought"] * 2
+        job.wait("all moved", lambda: spot_nodes(job) == places, seconds=60)
         with play.machines(api, in_pool("new", "a")):
             before = nodes_of(job, "spot")
-            job.evict(next(name for name, pod in job.pods().items() if pod["metadata"]["uid"] in before))
+            there = [one for one in job.pods().values() if before.get(one["metadata"]["uid"]) == "pools-b"]
+            job.evict(there[0]["metadata"]["name"])
             job.wait("its successor", lambda: len(nodes_of(job, "spot").keys() - before.keys()) == 1)
-            assert spot_nodes(job) == ["pools-b"] * 6
+            assert spot_nodes(job) == places
 
 
 def test_an_edit_of_the_pools_reaches_those_who_wait_and_nobody_else(job: play.Job, api: Api) -> None:
