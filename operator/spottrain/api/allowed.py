@@ -55,9 +55,9 @@ def parse(raw: cabc.Sequence[cabc.Mapping[str, Any]]) -> Entries:
 
 def _entry(raw: cabc.Mapping[str, Any]) -> Entry:
     entry = Entry(raw.get("zone", ""), raw.get("instanceType", ""), raw.get("weight", 1))
-    if not any(entry.place):
-        raise ValueError("an entry needs a zone, an instanceType or both")
-    if not 1 <= entry.weight <= HEAVIEST:
+    if not any(entry.place) or not all(isinstance(one, str) for one in entry.place):
+        raise ValueError("an entry needs a zone, an instanceType or both, each as a text")
+    if not isinstance(entry.weight, int) or not 1 <= entry.weight <= HEAVIEST:
         raise ValueError(f"a weight is a whole number from 1 to {HEAVIEST}")
     return entry
 

@@ -50,7 +50,7 @@ def asks_for_gpus(pod_spec: cabc.Mapping[str, Any]) -> bool:
 
 
 def affinity(
-    given: Object, overlay: actions.Overlay, settings: snap.Settings, pools: allowed.Entries = ()
+    given: Object, overlay: actions.Overlay, settings: snap.Settings, pools: allowed.Entries
 ) -> Object:
     """The template's affinity with ours added: both have to hold. `pools`: where on spot it may run.
 

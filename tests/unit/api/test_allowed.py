@@ -42,7 +42,9 @@ def test_an_entry_names_a_zone_a_type_or_both_and_weighs_1_unless_it_says_so() -
 @pytest.mark.parametrize(
     ("pools", "sentence"),
     [
-        ([{"weight": 3}], "an entry needs a zone, an instanceType or both"),
+        ([{"weight": 3}], "an entry needs a zone, an instanceType or both, each as a text"),
+        ([{"zone": 1}], "an entry needs a zone, an instanceType or both, each as a text"),
+        ([{"zone": "a", "weight": "2"}], "a weight is a whole number from 1 to 100"),
         ([{"zone": "a", "weight": 101}], "a weight is a whole number from 1 to 100"),
         ([{"zone": "a", "weight": 0}], "a weight is a whole number from 1 to 100"),
         (

@@ -138,8 +138,9 @@ def test_other_weights_are_no_reason_to_make_a_worker_anew() -> None:
 
 def test_a_floor_worker_that_waits_is_not_made_anew_for_other_pools() -> None:
     cluster = virtual.Cluster(virtual.wishes(spot=spot(*zones("a"), floor=1)))
-    waiting(cluster, "tr-0-1")
+    cluster.settle()
     before = cluster.pods["tr-0-1"].uid
+    waiting(cluster, "tr-0-1")
     cluster.edit(virtual.wishes(spot=spot(*zones("b"), floor=1)))
     cluster.settle()
     assert cluster.pods["tr-0-1"].uid == before
