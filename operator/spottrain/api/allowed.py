@@ -54,12 +54,12 @@ def parse(raw: cabc.Sequence[cabc.Mapping[str, Any]]) -> Entries:
 
 
 def _entry(raw: cabc.Mapping[str, Any]) -> Entry:
-    entry = Entry(raw.get("zone", ""), raw.get("instanceType", ""), raw.get("weight", 1))
-    if not any(entry.place) or not all(isinstance(one, str) for one in entry.place):
+    zone, kind, heavy = raw.get("zone", ""), raw.get("instanceType", ""), raw.get("weight", 1)
+    if not (zone or kind) or not (isinstance(zone, str) and isinstance(kind, str)):
         raise ValueError("an entry needs a zone, an instanceType or both, each as a text")
-    if not isinstance(entry.weight, int) or not 1 <= entry.weight <= HEAVIEST:
+    if not isinstance(heavy, int) or not 1 <= heavy <= HEAVIEST:
         raise ValueError(f"a weight is a whole number from 1 to {HEAVIEST}")
-    return entry
+    return Entry(zone, kind, heavy)
 
 
 def weight(entries: Entries, zone: str, instance_type: str) -> int:
