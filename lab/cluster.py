@@ -304,6 +304,15 @@ class Lab:
         with self.state.locked():
             controlplane.start_api(self.state, self._config())
 
+    def restart_controllers(self) -> None:
+        """What a longer outage comes to in a cluster: both lose their leases after 10 s, end and start anew.
+
+        The lab's hold no leases. Left alone they watch again up to some minutes after the API server is back,
+        since their waits double up to a minute.
+        """
+        with self.state.locked():
+            controlplane.restart_controllers(self.state, self._config())
+
     def api_pause(self) -> None:
         """Freeze the API server: connections stay open, and nothing is answered."""
         with self.state.locked():
@@ -331,7 +340,7 @@ class Lab:
         """Start kube-controller-manager anew with other limits of its own; None is Kubernetes' default."""
         with self.state.locked():
             changed = dataclasses.replace(self._config(), kcm_qps=qps, kcm_burst=burst)
-            controlplane.restart_controller_manager(self.state, changed)
+            controlplane.restart_controllers(self.state, changed)
             self.state.save(changed)
 
     # -- the object store -------------------------------------------------------------------------

@@ -86,9 +86,10 @@ def pause_api(state: State) -> None:
     process.freeze(state.pids / API_SERVER)
 
 
-def restart_controller_manager(state: State, wanted: Config) -> None:
-    """Start kube-controller-manager anew, with other limits."""
-    process.stop(state.pids / "kube-controller-manager", grace=2.0)
+def restart_controllers(state: State, wanted: Config) -> None:
+    """Start kube-controller-manager and kube-scheduler anew: with other limits, or as after a lost lease."""
+    for name in _CONTROLLERS:
+        process.stop(state.pids / name, grace=2.0)
     _start_clients(state, wanted)
 
 

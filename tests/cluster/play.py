@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from lab import clock
 from lab.api import Answer, Api
+from lab.errors import LabError
 from lab.kwok import STAYS_TERMINATING, FakeNode, add, remove
 
 Object = dict[str, Any]
@@ -39,6 +40,12 @@ def manifest(name: str = "tr", *, annotations: Mapping[str, str] | None = None, 
 
 # Pods of this template are ended by the test, as a kubelet with a slow or failing program would.
 BY_HAND = STAYS_TERMINATING
+
+
+def told(condition: Mapping[str, str]) -> str:
+    """A condition of anything, in a line."""
+    said = ": ".join(condition[key] for key in ("reason", "message") if condition.get(key))
+    return f"{condition['type']}={condition['status']}" + (f" ({said})" if said else "")
 
 
 class Job:
@@ -106,7 +113,21 @@ class Job:
             status = self.status()
             return status.get("attempt") == attempt and status.get("phase") == "Running"
 
-        self.wait(f"attempt {attempt} running", runs, seconds)
+        if not clock.poll(runs, seconds=seconds):
+            raise LabError(f"attempt {attempt} did not run within {seconds:g} s:\n" + "\n".join(self.story()))
+
+    def story(self) -> list[str]:
+        """What a reader of a failed wait wants to see: the job, its pods, and the nodes."""
+        status = self.status()
+        lines = [f"phase {status.get('phase')}, attempt {status.get('attempt')}"]
+        lines += [f"condition {told(one)}" for one in status.get("conditions", ())]
+        for name, pod in self.pods().items():
+            said = ", ".join(told(one) for one in pod["status"].get("conditions", ()))
+            lines.append(f"pod {name} on {pod['spec'].get('nodeName')}: {pod['status'].get('phase')} {said}")
+        for node in self.api.get("/api/v1/nodes").expect("nodes")["items"]:
+            taints = [one["key"] for one in node["spec"].get("taints", ())]
+            lines.append(f"node {node['metadata']['name']}: taints {taints}")
+        return lines
 
     # What kubelets, users and clouds do.
 

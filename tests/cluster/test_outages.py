@@ -284,7 +284,8 @@ def test_an_api_server_that_was_down_under_load_costs_no_pod(own: Lab, space: st
             clock.poll(lambda: False, seconds=seconds, every=1.0)
         finally:
             own.api_start()
-        # The scheduler, the controllers and kwok ask again after up to a minute each, one after the other.
+            own.restart_controllers()
+        # kwok asks again after up to a minute, and after another one if it was then told that it is too late.
         jobs[0].wait_running(2, seconds=240)
         clock.wait_for("nodes ready", lambda: play.ready(own.api) == {"n0", "n1"}, seconds=60)
         clock.poll(lambda: False, seconds=50, every=1.0)  # the lease's time, after which silence would count

@@ -46,7 +46,13 @@ class GangLife(stateful.RuleBasedStateMachine):
     def the_operator_catches_up(self) -> None:
         self.cluster.settle()
         older = self.cluster.snapshot().older
-        runs_on = [pod.name for pod in older if not (pod.ended or pod.deleting or self._is_ending(pod))]
+        now = self.cluster.now
+        runs_on = [
+            pod.name
+            for pod in older
+            if not (pod.ended or pod.deleting or self._is_ending(pod))
+            if pod.train_until is None or pod.train_until <= now
+        ]
         assert not runs_on, "a pod of an older attempt runs on"
         self._every_wait_has_a_wake_up()
 
@@ -104,12 +110,15 @@ class GangLife(stateful.RuleBasedStateMachine):
             self.crashes += code != 0 and not self.cluster.pods[name].asked_to_stop
             self.cluster.finish_main(name, code)
 
-    @stateful.rule(still=st.sampled_from([0.0, 599.0, 601.0]), problem=st.sampled_from(["", "no answer"]))
-    def worker_0_is_asked_for_its_step(self, still: float, problem: str) -> None:
+    @stateful.rule(
+        still=st.sampled_from([0.0, 599.0, 601.0]),
+        problem=st.sampled_from(["", "no answer"]),
+        save_seconds=st.none() | st.sampled_from([1.0, 20.0]),
+    )
+    def worker_0_is_asked_for_its_step(self, still: float, problem: str, save_seconds: float | None) -> None:
         self.crashes += still > 600
-        report = snap.Report(
-            7, self.cluster.now, 100, 0.5, status.Checkpoint(6), snap.Stop(still, 60.0, still < 60)
-        )
+        saved = status.Checkpoint(6, save_seconds=save_seconds)
+        report = snap.Report(7, self.cluster.now, 100, 0.5, saved, snap.Stop(still, 60.0, still < 60))
         self.cluster.progress = snap.Progress(self.cluster.status.attempt_id, 7, still, problem, report)
 
     @stateful.rule(data=st.data())
@@ -172,6 +181,12 @@ class GangLife(stateful.RuleBasedStateMachine):
     def the_user_sets_or_moves_a_deadline(self, hours: float | None) -> None:
         due = None if hours is None else self.cluster.now + dt.timedelta(hours=hours)
         self.wishes = dataclasses.replace(self.wishes, complete_by=due)
+        self.cluster.edit(self.wishes)
+
+    @stateful.rule(keeps=st.booleans())
+    def the_user_wants_leaving_gangs_to_train_on(self, keeps: bool) -> None:
+        spot = dataclasses.replace(self.wishes.spot, keep_training=keeps)
+        self.wishes = dataclasses.replace(self.wishes, spot=spot)
         self.cluster.edit(self.wishes)
 
     @stateful.rule()
@@ -260,6 +275,26 @@ GangLife.TestCase.settings = hypothesis.settings(
     max_examples=150, stateful_step_count=40, deadline=None, print_blob=True
 )
 TestGangLife = GangLife.TestCase
+
+
+class LeavingGangLife(GangLife):
+    """What happens to a gang that trains on after a notice, which a life from the start seldom comes to."""
+
+    @stateful.initialize(seconds=st.sampled_from([60, 120, 600]), save=st.sampled_from([1.0, 20.0]))
+    def a_gang_that_has_saved_hears_a_notice(self, seconds: int, save: float) -> None:
+        self.the_user_wants_leaving_gangs_to_train_on(True)
+        cluster = self.cluster.running()
+        report = snap.Report(7, cluster.now, 100, 0.5, status.Checkpoint(6, save_seconds=save))
+        cluster.progress = snap.Progress(cluster.status.attempt_id, 7, 0.0, "", report)
+        cluster.settle()
+        cluster.change_node("n2", notice="spot", deadline=cluster.now + dt.timedelta(seconds=seconds))
+        cluster.settle()
+
+
+LeavingGangLife.TestCase.settings = hypothesis.settings(
+    max_examples=100, stateful_step_count=12, deadline=None, print_blob=True
+)
+TestLeavingGangLife = LeavingGangLife.TestCase
 
 
 @hypothesis.given(
