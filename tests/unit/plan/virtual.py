@@ -373,7 +373,10 @@ class Cluster:
         )
 
     def evict(self, name: str, reason: str = "EvictionByEvictionAPI") -> None:
-        """The Eviction API, or another disruption."""
+        """The Eviction API, or another disruption. A pod without a node is gone at once."""
+        if not self.pods[name].node:
+            self.delete(name)
+            return
         self._change(name, disruption=reason)
         if self.pods[name].deleting is None:
             self._change(name, deleting=self.now + dt.timedelta(seconds=self.pods[name].grace))
