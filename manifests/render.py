@@ -1,7 +1,7 @@
 """Makes the files that are made from others.
 
-These are the chart's copy of the resource, its README's table of values, the rendered install, and what
-is made of the declared metrics: their reference, boards and rules.
+These are the chart's copy of the resource, its README's table of values, the rendered install, the reference
+of fields and words, and what is made of the declared metrics: their reference, boards and rules.
 """
 
 import argparse
@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 
 from lab import build, errors
+from manifests import reference
 from manifests.monitoring import files
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -157,6 +158,7 @@ def outputs() -> dict[Path, str]:
         CRD_COPY: CRD.read_text(),
         README: readme(README.read_text()),
         INSTALL: install(),
+        ROOT / reference.PAGE: reference.render(CRD.read_text()),
         **files.outputs(ROOT),
     }
 

@@ -26,6 +26,7 @@ from spottrain.agent import (
     standing,
     watch,
 )
+from spottrain.api import node_words
 
 LOG = logging.getLogger(__name__)
 LOOK_AGAIN = 10.0
@@ -184,15 +185,15 @@ class Engine:
         if mark is not None and self._marking.is_done(mark):
             words = own_node.sentence(mark.as_notice())
             told = (mark.source, mark.event, mark.since.isoformat())
-            reason = "ReclaimDrill" if mark.drill else "ReclaimNotice"
+            reason = node_words.RECLAIM_DRILL if mark.drill else node_words.RECLAIM_NOTICE
             yield Saying(reason, words, told, mark.source, mark.cause)
         hint = self._hint
         if hint is not None and self._hinting.is_done(hint):
             words = own_node.sentence(hint.as_notice())
-            yield Saying("ReclaimHint", words, (hint.source, hint.event), hint.source, hint.cause)
+            yield Saying(node_words.RECLAIM_HINT, words, (hint.source, hint.event), hint.source, hint.cause)
         for name, fault in self._blind(now):
             began = str(self.health[name].failing)
-            yield Saying("NoticesUnheard", f"{name} fails: {fault}", (name, began), "", "")
+            yield Saying(node_words.NOTICES_UNHEARD, f"{name} fails: {fault}", (name, began), "", "")
 
     def _say(self, one: Saying) -> None:
         new = self._node.say(one.reason, one.message, one.told, self._clock.now())
@@ -209,18 +210,22 @@ class Engine:
     def state(self, now: float) -> State:
         """Whether a notice would be heard, at that monotonic moment."""
         if not self._needed:
-            return State("False", "NoNotices", f"{self._provider} gives no notice that the agent knows of")
+            return State(
+                "False", node_words.NO_NOTICES, f"{self._provider} gives no notice that the agent knows of"
+            )
         blind = self._blind(now)
         if blind:
-            return State("False", "Blind", "; ".join(f"{name}: {fault}" for name, fault in blind)[:500])
+            return State(
+                "False", node_words.BLIND, "; ".join(f"{name}: {fault}" for name, fault in blind)[:500]
+            )
         if all(self.health[name].armed(now) for name in self._needed):
-            return State("True", "Armed", f"notices of {self._provider} are heard")
-        return State("Unknown", "Starting", f"{self._provider} has not answered yet")
+            return State("True", node_words.ARMED, f"notices of {self._provider} are heard")
+        return State("Unknown", node_words.STARTING, f"{self._provider} has not answered yet")
 
     @property
     def ready(self) -> bool:
         """A notice would be heard, or there is none to hear."""
-        return self.state(self._clock.monotonic()).reason in {"Armed", "NoNotices"}
+        return self.state(self._clock.monotonic()).reason in {node_words.ARMED, node_words.NO_NOTICES}
 
     def words(self) -> str:
         """The state for people."""

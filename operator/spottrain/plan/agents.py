@@ -3,11 +3,10 @@
 import collections.abc as cabc
 import datetime as dt
 
-from spottrain.api import clouds, conditions
+from spottrain.api import clouds, conditions, node_words
 from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
 
-ARMED = "Armed"
 STARTS_WITHIN = dt.timedelta(minutes=3)
 """A node that has just joined pulls the agent's image first."""
 SILENT_AFTER = dt.timedelta(minutes=15)
@@ -26,7 +25,9 @@ def _gives_notice(node: snap.Node) -> bool:
 
 
 def _hears(node: snap.Node, now: dt.datetime) -> bool:
-    return node.listens == ARMED and node.listened is not None and now - node.listened < SILENT_AFTER
+    return (
+        node.listens == node_words.ARMED and node.listened is not None and now - node.listened < SILENT_AFTER
+    )
 
 
 def _is_new(node: snap.Node, now: dt.datetime) -> bool:

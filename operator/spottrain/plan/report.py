@@ -12,6 +12,7 @@ from spottrain.plan import (
     completion,
     fallback,
     faults,
+    loss,
     preferences,
     progress,
     storms,
@@ -47,7 +48,9 @@ def _count_workers(draft: drafts.Draft) -> None:
     snapshot = draft.snapshot
     if snapshot.status.over:
         return
-    current = [] if _just_begun(draft) else list(snapshot.current.values())
+    begun = _just_begun(draft)
+    current = [] if begun else list(snapshot.current.values())
+    members = () if begun else draft.members  # one whose pod was removed has finished all the same
     running = [pod for pod in current if pod.running and pod.deleting is None]
     spot = [pod for pod in running if snapshot.capacity_of(pod) is clouds.Capacity.SPOT]
     on_demand = [pod for pod in running if snapshot.capacity_of(pod).fills_floor]
@@ -57,7 +60,7 @@ def _count_workers(draft: drafts.Draft) -> None:
             running=len(running),
             on_demand=len(on_demand),
             spot=len(spot),
-            succeeded=sum(pod.outcome == "Succeeded" for pod in current),
+            succeeded=sum(one.verdict.fate is loss.Fate.FINISHED for one in members),
             fallback=capacity.fallen_back(snapshot, running),
         )
     )

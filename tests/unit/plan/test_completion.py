@@ -341,7 +341,7 @@ def test_on_demand_is_not_left_by_workers_that_could_not_save() -> None:
     cluster = on_on_demand()
     found = conditions.find(cluster.status.conditions, conditions.GRACE_SUFFICIENT)
     assert found is not None
-    slow = dataclasses.replace(found, status=False)
+    slow = dataclasses.replace(found, status=False, reason=conditions.SAVE_TOO_SLOW)
     cluster.status = dataclasses.replace(
         cluster.status, conditions=conditions.merged(cluster.status.conditions, slow)
     )

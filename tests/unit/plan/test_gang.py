@@ -422,6 +422,16 @@ def test_the_job_is_complete_when_every_member_of_one_attempt_finished() -> None
     assert cluster.status.workers.succeeded == 3
 
 
+def test_a_gang_runs_while_one_of_it_has_finished_and_its_pod_was_removed() -> None:
+    cluster = virtual.Cluster().running()
+    cluster.end("tr-0-1", 0)
+    cluster.settle()
+    cluster.delete("tr-0-1")
+    cluster.settle()
+    assert (cluster.status.workers.running, cluster.status.workers.succeeded) == (2, 1)
+    assert cluster.status.phase is status.Phase.RUNNING
+
+
 def test_a5_exit_0_under_sigterm_is_not_completion() -> None:
     cluster = virtual.Cluster(virtual.wishes(workers=2)).running()
     cluster.delete("tr-1-1")

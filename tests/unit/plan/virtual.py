@@ -126,6 +126,7 @@ class Cluster:
         assert not (makes and snapshot.refused), "something is made of a spec that is refused"
         assert plan.status.attempt >= before.attempt, "an attempt went down"
         assert plan.status.attempt <= before.attempt + 1, "attempts were skipped"
+        _says_declared_words(plan)
         # The real thing loses fractions of a second on the way through the API server; so do we.
         if not (self.words_wait and plan.status.decides_as(before)):
             self.status = status.parse(status.render(plan.status))
@@ -444,3 +445,13 @@ class Cluster:
     def _usable_or_gone(self, pod: snap.Pod) -> bool:
         node = self.nodes.get(pod.node)
         return node is not None and node.ready
+
+
+def _says_declared_words(plan: actions.Plan) -> None:
+    """What docs/reference.md is made of is all that is ever said."""
+    for one in plan.status.conditions:
+        declared = conditions.REASONS[one.type].get(one.status, ())
+        assert one.reason in declared, f"{one.type} is {one.status} for {one.reason}: add it to REASONS"
+    for event in plan.events:
+        declared = conditions.EVENTS[event.warning]
+        assert event.reason in declared, f"an Event says {event.reason}: add it to EVENTS"
