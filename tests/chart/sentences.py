@@ -16,6 +16,18 @@ FLOOR_FORM = (
     "spec.spot.onDemandFloor must be a whole number of workers or a percentage from 0% to 100%, for "
     'example 1 or "25%"'
 )
+NO_POOL = (
+    "an entry of spec.spot.pools allows a zone, an instanceType or both: write at least one of them, or "
+    "leave the entry out"
+)
+POOL_TWICE = (
+    "spec.spot.pools names the same zone and instanceType twice: keep one of the two entries, with the "
+    "weight that is meant"
+)
+LABEL = (
+    "must be the value of a node's label: letters, digits, '-', '_' and '.', for example us-east-1a or "
+    "p4d.24xlarge"
+)
 NO_CHECKPOINT = (
     "spec.checkpoint is required, because without one a reclaimed node takes all work with it: set "
     "spec.checkpoint.uri, for example s3://bucket/prefix"

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.cluster
 JOBS = "/apis/spottrain.dev/v1alpha1/namespaces/default/spottrainingjobs"
 DRY = "?dryRun=All&fieldValidation=Strict"
 NAME = "schema-test"
+POOL = {"zone": "zone-a", "instanceType": "p4d.24xlarge"}
 PVC = {"persistentVolumeClaim": {"claimName": "shared"}}
 
 
@@ -258,6 +259,22 @@ REFUSED: cabc.Mapping[str, tuple[dict[str, Any], str, str]] = {
         "spec.spot.fallback.after",
         sentences.DURATION,
     ),
+    "a pool of no name": (job(spot={"pools": [{"weight": 2}]}), "spec.spot.pools[0]", sentences.NO_POOL),
+    "a pool twice": (
+        job(spot={"pools": [POOL, {"zone": "zone-a"}, {**POOL, "weight": 2}]}),
+        "spec.spot.pools",
+        sentences.POOL_TWICE,
+    ),
+    "a zone that no label can say": (
+        job(spot={"pools": [{"zone": "zone a"}]}),
+        "spec.spot.pools[0].zone",
+        sentences.LABEL,
+    ),
+    "a weight above 100": (
+        job(spot={"pools": [{**POOL, "weight": 101}]}),
+        "spec.spot.pools[0].weight",
+        "should be less than or equal to 100",
+    ),
     "grace in words": (job(spot={"gracePeriod": "2 minutes"}), "spec.spot.gracePeriod", sentences.DURATION),
     "ttl in an unknown unit": (job(ttlAfterFinished="1w"), "spec.ttlAfterFinished", sentences.DURATION),
     "interval in words": (
@@ -294,7 +311,7 @@ def test_a_mistake_is_refused_with_its_field_and_what_to_do(
 @pytest.mark.parametrize(
     ("document", "field"),
     [
-        (job(spot={"pools": []}), 'unknown field "spec.spot.pools"'),
+        (job(spot={"maxPrice": 2}), 'unknown field "spec.spot.maxPrice"'),
         (job(minWorkers=2), 'unknown field "spec.minWorkers"'),
     ],
 )
@@ -341,6 +358,11 @@ def test_a_price_that_is_missing_or_no_number_is_refused_with_its_field(
         job(checkpoint={"uri": "s3://ck/tr", "restore": "Step", "step": 7}),
         job(spot={"window": "1h30m", "gracePeriod": "1.5h"}, ttlAfterFinished="2d"),
         job(spot={"fallback": {}}),
+        job(spot={"pools": []}),
+        job(
+            spot={"pools": [POOL, {"zone": "zone-a"}, {"instanceType": POOL["instanceType"], "weight": 100}]}
+        ),
+        job(spot={"pools": [{"zone": f"{'z' * 60}-{number}"} for number in range(10, 42)]}),
         job(spot={"fallback": {"after": "0s", "for": "0.5h"}}),
         job(pod={"restartPolicy": "Never"}),
         job(workers=1000),

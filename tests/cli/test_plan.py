@@ -94,6 +94,25 @@ def test_what_the_operator_has_learnt_is_read_from_its_config_map(job: Path, tmp
     assert "has no such spot pool; those that are there: spot/zone-a/g5, spot/zone-b/g5" in nowhere.stderr
 
 
+def test_the_pools_that_the_job_may_run_in_are_those_that_count(tmp_path: Path) -> None:
+    """What it allows and nobody has met is a pool of which nothing is known; --pool names others."""
+    calm = hazard.Record().after(0.0, held=True).after(500.0, held=True)
+    learnt = tmp_path / "learnt.json"
+    learnt.write_text(pools.encode({"spot/zone-a/g5": calm, "spot/zone-b/g5": hazard.Record()}))
+
+    def reclaims(listed: str, *given: str) -> float:
+        file = tmp_path / "job.yaml"
+        file.write_text(JOB % 4 + f"  spot: {{pools: [{listed}]}}\n")
+        found = answer(str(file), "--work", "24h", "--learnt", str(learnt), *given)
+        return float(found["spot"]["reclaims"]["mean"])
+
+    calmest = reclaims("{zone: zone-a}")
+    unknown = reclaims("{zone: zone-b, weight: 9}")
+    assert calmest == reclaims("", "--pool", "zone-a") < unknown
+    assert reclaims("{zone: zone-x}") == unknown
+    assert reclaims("{zone: zone-b}", "--pool", "zone-a") == calmest
+
+
 def test_the_work_left_and_the_save_are_those_that_a_run_has_told(tmp_path: Path) -> None:
     file = tmp_path / "job.yaml"
     told = "status: {checkpoint: {saveSeconds: 12}, progress: {step: 1000, total: 37000, perSecond: 1.0}}\n"

@@ -1,4 +1,4 @@
-"""Which capacity workers get, on a real control plane: the floor, and the fallback to on-demand."""
+"""Which capacity workers get, on a real control plane: the floor, the fallback to on-demand, pools."""
 
 import functools
 from typing import Any
@@ -107,3 +107,69 @@ def test_an_index_without_spot_falls_back_and_nothing_is_counted(job: play.Job, 
         assert job.events("FellBack")
         status = job.status()
         assert (status["reclaims"], status["failures"]) == (0, 0)
+
+
+# Pools.
+
+
+def in_pool(name: str, zone: str, *, capacity: Object = play.SPOT, gpus: int = 8) -> Object:
+    """A machine of a pool that no other test knows of."""
+    pool = {"topology.kubernetes.io/zone": f"pools-{zone}", "node.kubernetes.io/instance-type": "pools-g5"}
+    return {"name": f"pools-{name}", "labels": {**capacity, **pool}, "gpus": gpus}
+
+
+HOT = ("pools-a1", "pools-a2", "pools-a3")
+LISTED = [{"zone": "pools-a", "instanceType": "pools-g5", "weight": 100}, {"zone": "pools-b"}]
+
+
+def spot_nodes(job: play.Job) -> list[str]:
+    return sorted(nodes_of(job, "spot").values())
+
+
+def test_workers_on_spot_run_in_listed_pools_alone_and_leave_one_that_takes_machines_back(
+    job: play.Job, api: Api
+) -> None:
+    """Six on spot and one on the floor. Nothing is learnt at first, so it is the weight that counts.
+
+    Then the heavy pool loses its machines, and the other one has room for four.
+    """
+    hot = [in_pool(name.removeprefix("pools-"), "a", gpus=3) for name in HOT]
+    bought = in_pool("bought", "c", capacity=play.ON_DEMAND)
+    spot = {"onDemandFloor": 1, "spread": "none", "pools": LISTED}
+    with play.machines(api, *hot, in_pool("b", "b", gpus=4), in_pool("c", "c"), bought):
+        job.applied(with_gpu(mode="Independent", workers=7, parallelism=7, spot=spot))
+        job.wait("all run", lambda: len(spot_nodes(job)) == 6)
+        assert list(nodes_of(job, "on-demand").values()) == ["pools-bought"]
+        assert set(spot_nodes(job)) <= {*HOT, "pools-b"}
+        assert spot_nodes(job).count("pools-b") <= 2
+        assert set(HOT) <= set(spot_nodes(job))
+        for name in HOT:
+            kwok.remove(api, name)
+        places = ["pools-b"] * 4 + ["pools-bought"] * 2
+        job.wait("all moved", lambda: spot_nodes(job) == places, seconds=60)
+        with play.machines(api, in_pool("new", "a")):
+            before = nodes_of(job, "spot")
+            there = [one for one in job.pods().values() if before.get(one["metadata"]["uid"]) == "pools-b"]
+            job.evict(there[0]["metadata"]["name"])
+            job.wait("its successor", lambda: len(nodes_of(job, "spot").keys() - before.keys()) == 1)
+            assert spot_nodes(job) == places
+
+
+def test_an_edit_of_the_pools_reaches_those_who_wait_and_nobody_else(job: play.Job, api: Api) -> None:
+    """A typing error in a zone is said, and mended without a restart."""
+    with play.machines(api, in_pool("b", "b", gpus=1), in_pool("c", "c", gpus=1)):
+        job.applied(with_gpu(workers=2, spot={"pools": [{"zone": "pools-b"}, {"zone": "pools-C"}]}))
+        job.wait("one waits", lambda: spot_nodes(job) == ["pools-b"])
+        (kept,) = nodes_of(job, "spot")
+        job.patch({"spec": {"spot": {"pools": [{"zone": "pools-c"}]}}}).expect("other pools")
+        job.wait_running(1)
+        assert spot_nodes(job) == ["pools-b", "pools-c"]
+        assert kept in nodes_of(job, "spot")
+        assert (job.status()["reclaims"], job.status()["failures"]) == (0, 0)
+
+
+def test_pools_that_no_node_has_are_told(job: play.Job, api: Api) -> None:
+    with play.machines(api, in_pool("b", "b")):
+        job.applied(with_gpu(workers=1, spot={"pools": [{"zone": "pools-B"}]}))
+        words = "no spot node was ever seen in spec.spot.pools: compare its names with the nodes' labels"
+        job.wait("the words", lambda: words in job.condition("Running").get("message", ""))

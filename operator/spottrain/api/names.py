@@ -28,6 +28,8 @@ LABEL_CAPACITY = f"{GROUP}/capacity"
 
 ANNOTATION_ATTEMPT_ID = f"{GROUP}/attempt-id"
 """On a worker: the random name of its attempt."""
+ANNOTATION_POOLS = f"{GROUP}/pools"
+"""On a worker that may run on spot: digest of the `spot.pools` that it was made with."""
 ANNOTATION_GO = f"{GROUP}/go"
 """On a worker: the attempt ID once every worker of the attempt before has ended; restore waits for it."""
 ANNOTATION_RECLAIM = f"{GROUP}/reclaim"

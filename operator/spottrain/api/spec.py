@@ -8,7 +8,7 @@ import math
 import re
 from typing import Any
 
-from spottrain.api import duration
+from spottrain.api import allowed, duration
 from spottrain.api import prices as price
 
 
@@ -57,6 +57,8 @@ class Spot:
     keep_training: bool = False
     """After a notice the gang trains on for as long as its save will still fit."""
     fallback: Fallback | None = None
+    pools: allowed.Entries = ()
+    """Where on spot workers may run; none: in every pool."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -221,6 +223,7 @@ def _spot(raw: cabc.Mapping[str, Any], workers: int, mode: Mode) -> Spot:
         spread=spread,
         keep_training=_keep_training(raw, mode),
         fallback=_fallback(raw.get("fallback")),
+        pools=_pools(raw.get("pools") or ()),
     )
 
 
@@ -232,6 +235,13 @@ def _keep_training(raw: cabc.Mapping[str, Any], mode: Mode) -> bool:
             "leave it out"
         )
     return keep
+
+
+def _pools(raw: cabc.Sequence[cabc.Mapping[str, Any]]) -> allowed.Entries:
+    try:
+        return allowed.parse(raw)
+    except ValueError as error:
+        raise InvalidSpecError(f"spec.spot.pools: {error}") from error
 
 
 def _fallback(raw: cabc.Mapping[str, Any] | None) -> Fallback | None:

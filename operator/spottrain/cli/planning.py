@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from spottrain import errors
-from spottrain.api import clouds, duration, prices
+from spottrain.api import allowed, clouds, duration, prices
 from spottrain.api import spec as specs
 from spottrain.cli import words
 from spottrain.policy import estimate, forecast, hazard, interval, pools
@@ -16,6 +16,8 @@ from spottrain.policy import estimate, forecast, hazard, interval, pools
 SAVE, RESTART = 60.0, 300.0
 """Seconds, where nothing is said and nothing was measured."""
 HOUR = 3600.0
+_SPOT = f"{clouds.Capacity.SPOT}/"
+"""How the names of spot pools begin; zone and instance type follow."""
 
 
 def add_arguments(topics: Any) -> argparse.ArgumentParser:
@@ -31,7 +33,10 @@ def add_arguments(topics: Any) -> argparse.ArgumentParser:
     source = one.add_mutually_exclusive_group()
     source.add_argument("--hazard", type=share, help="reclaims per worker and hour, such as 0.05 or 5%%")
     source.add_argument(
-        "--pool", action="append", default=[], help="part of a pool's name in --learnt; may be repeated"
+        "--pool",
+        action="append",
+        default=[],
+        help="part of a pool's name in --learnt; may be repeated (those that spec.spot.pools allows)",
     )
     one.add_argument(
         "--learnt", type=Path, help="the ConfigMap of what the operator has learnt, or the text in it"
@@ -89,7 +94,7 @@ def ask(given: argparse.Namespace, now: float) -> estimate.Question:
     except specs.InvalidSpecError as error:
         raise errors.ConfigError(f"{given.job}: {error}") from error
     window = given.window or spec.spot.window or clouds.DEFAULT_WINDOW
-    known = {} if given.hazard is not None else _pools(given.learnt, given.pool)
+    known = {} if given.hazard is not None else _pools(given.learnt, given.pool, spec.spot.pools)
     rate = given.hazard
     if rate is None and not known:
         rate = HOUR / interval.PRIOR_MEAN_SECONDS
@@ -158,7 +163,7 @@ def _work_left(status: Mapping[str, Any]) -> float:
     return float(total - (told.get("step") or 0)) / float(speed)
 
 
-def _pools(path: Path | None, wanted: Sequence[str]) -> dict[str, hazard.Record]:
+def _pools(path: Path | None, wanted: Sequence[str], entries: allowed.Entries) -> dict[str, hazard.Record]:
     if path is None:
         if wanted:
             raise errors.ConfigError("--pool names what --learnt holds: give that file too, or --hazard")
@@ -168,12 +173,29 @@ def _pools(path: Path | None, wanted: Sequence[str]) -> dict[str, hazard.Record]
         known = pools.decode((raw.get("data") or {}).get(pools.KEY) or json.dumps(raw))
     except ValueError as error:
         raise errors.ConfigError(f"{path} {error}") from error
-    chosen = {name: one for name, one in known.items() if not wanted or any(part in name for part in wanted)}
-    spot = {name: one for name, one in chosen.items() if name.startswith(clouds.Capacity.SPOT + "/")}
+    spot = {name: one for name, one in known.items() if name.startswith(_SPOT)}
+    if not wanted and entries:
+        return _allowed(spot, entries)
+    if wanted:
+        spot = {name: one for name, one in spot.items() if any(part in name for part in wanted)}
     if not spot:
         there = ", ".join(known) or "none"
         raise errors.ConfigError(f"{path} has no such spot pool; those that are there: {there}")
     return spot
+
+
+def _allowed(spot: Mapping[str, hazard.Record], entries: allowed.Entries) -> dict[str, hazard.Record]:
+    """Those that `spot.pools` covers; what it names and nobody has met is a pool like any other."""
+    places = {name: _place(name) for name in spot}
+    found = {name: spot[name] for name, place in places.items() if allowed.weight(entries, *place)}
+    unseen = allowed.unseen(entries, places.values())
+    return found | {_SPOT + "/".join(entry.place): hazard.Record() for entry in unseen}
+
+
+def _place(name: str) -> tuple[str, str]:
+    """Zone and instance type of a spot pool, by its name."""
+    zone, _, instance_type = name.removeprefix(_SPOT).partition("/")
+    return zone, instance_type
 
 
 def _prices(given: argparse.Namespace, said: prices.Prices | None) -> prices.Prices | None:

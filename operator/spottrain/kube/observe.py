@@ -119,10 +119,11 @@ class Pods:
 
     @property
     def find_no_place(self) -> bool:
-        """Some worker that may run on spot finds room nowhere."""
+        """Some worker that may run on spot, in every pool, finds room nowhere."""
         everyone = (one.pod for pods in self._present.values() for one in pods.values())
         return any(
-            one.unschedulable and one.ask is not clouds.Ask.ON_DEMAND and not one.ended for one in everyone
+            one.unschedulable and one.ask is not clouds.Ask.ON_DEMAND and not (one.pools or one.ended)
+            for one in everyone
         )
 
     def jobs_on(self, node: str) -> list[reflector.Key]:

@@ -51,6 +51,7 @@ def pod(raw: Object) -> snap.Pod:
         go=annotations.get(names.ANNOTATION_GO, ""),
         unschedulable=_unschedulable(status),
         ask=_ask(metadata["labels"]),
+        pools=annotations.get(names.ANNOTATION_POOLS, ""),
         version=metadata.get("resourceVersion") or "",
         waiting=_waiting(status),
         stranded=_stranded(status),

@@ -13,14 +13,15 @@ Spot      spot       nothing says so: anywhere, rather on spot
 ========  =========  ==============================================================
 
 It is answered when a pod is made and holds for that pod's life, so nobody who runs is moved for it. Only one
-that has no node yet, and has found none, makes way for another of its index when more is allowed by now.
+that has no node yet, and has found none, makes way for another of its index when more is allowed by now, or
+`spot.pools` names other places.
 """
 
 import collections.abc as cabc
 import dataclasses
 import enum
 
-from spottrain.api import clouds, spec
+from spottrain.api import allowed, clouds, spec
 from spottrain.plan import snapshot as snap
 
 
@@ -62,8 +63,8 @@ def of_member(snapshot: snap.Snapshot, index: int) -> Choice:
 
 
 def waits_in_vain(snapshot: snap.Snapshot, pod: snap.Pod) -> bool:
-    """It finds no node, and one that is made now would be asked to run on more."""
-    return bool(pod.unschedulable) and pod.deleting is None and _asks_too_little(snapshot, pod)
+    """It finds no node, and one that is made now might."""
+    return bool(pod.unschedulable) and pod.deleting is None and _asks_otherwise(snapshot, pod)
 
 
 def withdrawn(snapshot: snap.Snapshot, pod: snap.Pod) -> bool:
@@ -71,7 +72,7 @@ def withdrawn(snapshot: snap.Snapshot, pod: snap.Pod) -> bool:
 
     Whoever is deleted without a node never gets one; a pod that merely vanished may have run.
     """
-    return not pod.node and pod.deleting is not None and _asks_too_little(snapshot, pod)
+    return not pod.node and pod.deleting is not None and _asks_otherwise(snapshot, pod)
 
 
 def withdrawn_members(snapshot: snap.Snapshot) -> set[int]:
@@ -83,10 +84,14 @@ def withdrawn_members(snapshot: snap.Snapshot) -> set[int]:
     }
 
 
-def _asks_too_little(snapshot: snap.Snapshot, pod: snap.Pod) -> bool:
+def _asks_otherwise(snapshot: snap.Snapshot, pod: snap.Pod) -> bool:
+    """One that is made now would be asked to run on more, or in other pools."""
     if pod.node or isinstance(snapshot.spec, spec.InvalidSpecError):
         return False
-    floor = not snapshot.independent and pod.index < snapshot.spec.spot.floor
+    spot = snapshot.spec.spot
+    if pod.ask is not clouds.Ask.ON_DEMAND and pod.pools != allowed.digest(spot.pools):
+        return True
+    floor = not snapshot.independent and pod.index < spot.floor
     return choose(snapshot, floor=floor).ask.exceeds(pod.ask)
 
 

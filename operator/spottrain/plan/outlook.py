@@ -217,7 +217,7 @@ def _held_since(snapshot: snap.Snapshot, attempts: tuple[status.Attempt, ...]) -
         record.since
         for pool, record in snapshot.known.items()
         if pool.capacity is clouds.Capacity.SPOT and record.state is hazard.State.HELD
-        if not vain or 3600 * record.since > max(vain)
+        if snapshot.weight(pool) and (not vain or 3600 * record.since > max(vain))
     ]
     return dt.datetime.fromtimestamp(3600 * min(held), dt.UTC) if held else None
 

@@ -2,7 +2,7 @@
 
 import random
 
-from spottrain.api import clouds
+from spottrain.api import allowed, clouds
 from spottrain.plan import snapshot as snap
 from spottrain.plan import storms
 from spottrain.policy import hazard, pools
@@ -16,19 +16,28 @@ def preferred(snapshot: snap.Snapshot, attempt_id: str) -> tuple[snap.Pool, ...]
 
 
 def on_offer(snapshot: snap.Snapshot) -> set[snap.Pool]:
-    """The spot pools that there are to choose from: nodes were seen, or something is known of them."""
+    """The job's spot pools that there are: nodes were seen, or something is known of them."""
     seen = {node.pool for node in snapshot.nodes.values()}
-    return {pool for pool in seen | snapshot.known.keys() if _on_offer(pool)}
+    return {pool for pool in seen | snapshot.known.keys() if snapshot.offers(pool)}
+
+
+def _never_seen(snapshot: snap.Snapshot, seen: set[snap.Pool]) -> set[snap.Pool]:
+    """What `spot.pools` allows and nobody has met yet: an autoscaler may make it."""
+    entries = allowed.unseen(snapshot.pools, ((pool.zone, pool.instance_type) for pool in seen))
+    return {snap.Pool(clouds.Capacity.SPOT, *entry.place) for entry in entries}
 
 
 class Choice:
     """The spot pools that there are to choose from, for all workers that are made in a pass."""
 
     def __init__(self, snapshot: snap.Snapshot) -> None:
-        self._found = {pool.key: pool for pool in sorted(on_offer(snapshot), key=lambda pool: pool.key)}
+        seen = on_offer(snapshot)
+        choice = sorted(seen | _never_seen(snapshot, seen), key=lambda pool: pool.key)
+        self._found = {pool.key: pool for pool in choice}
         self._records = {
             name: snapshot.known.get(pool, hazard.Record()) for name, pool in self._found.items()
         }
+        self._weights = {name: snapshot.weight(pool) for name, pool in self._found.items()}
         self._resting = set(storms.resting(snapshot))
         self._hours = snapshot.hours
 
@@ -39,11 +48,8 @@ class Choice:
         """
         if len(self._found) < 2:
             return ()
-        order = pools.ranked(self._records, self._hours, random.Random(attempt_id))  # noqa: S311 - chance, not secrecy
+        chance = random.Random(attempt_id)  # noqa: S311 - not secrecy
+        order = pools.ranked(self._records, self._hours, chance, self._weights)
         return tuple(self._found[name] for name in order if self._found[name] not in self._resting)[
             :MOST_PREFERRED
         ]
-
-
-def _on_offer(pool: snap.Pool) -> bool:
-    return pool.capacity is clouds.Capacity.SPOT and pool.named

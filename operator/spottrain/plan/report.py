@@ -13,6 +13,7 @@ from spottrain.plan import (
     fallback,
     faults,
     loss,
+    preferences,
     progress,
     storms,
     windows,
@@ -132,6 +133,9 @@ SLOW_START = dt.timedelta(minutes=3)
 """An image of some GB takes that long; a volume that another node still holds takes longer."""
 
 
+NEVER_SEEN = "no spot node was ever seen in spec.spot.pools: compare its names with the nodes' labels"
+
+
 def what_is_missing(draft: drafts.Draft, current: cabc.Mapping[int, snap.Pod]) -> tuple[str, list[str]]:
     """Why some workers don't run yet, of these by index: a reason, and what is known of it."""
     snapshot = draft.snapshot
@@ -143,6 +147,8 @@ def what_is_missing(draft: drafts.Draft, current: cabc.Mapping[int, snap.Pod]) -
     avoided = faults.avoided(snapshot)
     if texts and avoided:
         texts.append(f"kept off {', '.join(avoided)}, where this job failed twice")
+    if any(pod.unschedulable and pod.pools for pod in pods) and not preferences.on_offer(snapshot):
+        texts.append(NEVER_SEEN)
     if ahead := fallback.ahead(snapshot, pods):
         texts.append(ahead)
     return conditions.WAITING_FOR_WORKERS, texts or _slow_start(draft, pods)

@@ -5,7 +5,7 @@ import dataclasses
 import datetime as dt
 import functools
 
-from spottrain.api import clouds, notices
+from spottrain.api import allowed, clouds, notices
 from spottrain.api import prices as price
 from spottrain.api import spec as specs
 from spottrain.api import status as statuses
@@ -98,6 +98,8 @@ class Pod:
     unschedulable: str = ""
     ask: clouds.Ask = clouds.Ask.SPOT
     """What it was made to run on."""
+    pools: str = ""
+    """Digest of the pools that it was made to run in."""
     version: str = dataclasses.field(default="", compare=False)
     """Of this state of it, as the API server counts."""
     waiting: str = ""
@@ -399,6 +401,19 @@ class Snapshot:
         if isinstance(self.spec, specs.InvalidSpecError):
             return known.indexes or known.desired
         return self.spec.workers
+
+    @property
+    def pools(self) -> allowed.Entries:
+        """Where on spot workers may run; none: in every pool."""
+        return () if isinstance(self.spec, specs.InvalidSpecError) else self.spec.spot.pools
+
+    def weight(self, pool: Pool) -> int:
+        """What the pool is worth to the user; 0: no worker is to run there."""
+        return allowed.weight(self.pools, pool.zone, pool.instance_type)
+
+    def offers(self, pool: Pool) -> bool:
+        """It is a spot pool that can be told from others, and workers may run there."""
+        return pool.capacity is clouds.Capacity.SPOT and pool.named and self.weight(pool) > 0
 
     @property
     def max_failures(self) -> int | None:

@@ -13,7 +13,7 @@ operator remembers of all jobs, so a restart may forget a part of it, which does
 
 import datetime as dt
 
-from spottrain.api import clouds, conditions, status
+from spottrain.api import conditions, status
 from spottrain.plan import budget
 from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
@@ -57,14 +57,14 @@ def sentence(now: status.Status) -> str:
 
 
 def resting(snapshot: snap.Snapshot) -> tuple[snap.Pool, ...]:
-    """The spot pools that have just lost several machines or most of them, the newest loss first."""
+    """The job's spot pools that have just lost several machines or most of them, the newest loss first."""
     newest = {
         pool: dt.datetime.fromtimestamp(3600 * record.since, dt.UTC)
         for pool, record in snapshot.known.items()
         if record.resting(snapshot.hours)
     }
     newest |= _braked(snapshot)
-    spot = [pool for pool in newest if pool.capacity is clouds.Capacity.SPOT and pool.named]
+    spot = [pool for pool in newest if snapshot.offers(pool)]
     return tuple(sorted(spot, key=lambda pool: (newest[pool], pool.key), reverse=True)[:MOST_RESTING])
 
 

@@ -19,10 +19,16 @@ KEY = "pools.json"
 """Under which a ConfigMap holds the text."""
 
 Records = Mapping[str, hazard.Record]
+_ALIKE: Mapping[str, int] = {}
 
 
-def ranked(records: Records, now: float, draw: random.Random) -> list[str]:
+def ranked(
+    records: Records, now: float, draw: random.Random, weights: Mapping[str, int] = _ALIKE
+) -> list[str]:
     """Their names, the one that a worker had best go to first, and last those that rest.
+
+    A pool of twice the weight may lose machines twice as often and is as good. So of pools of which nothing
+    is known each comes first with the share of its weight: their drawn rates are exponential.
 
     Each is judged by rates as they may be (Thompson sampling, Biometrika 25, 1933). So a pool of which little
     is known is tried now and then, jobs spread over pools that are about as good, and more than one stays
@@ -30,7 +36,7 @@ def ranked(records: Records, now: float, draw: random.Random) -> list[str]:
     others on the day when it falls: over the H100 zones that is worse than chance for long jobs.
     """
     ahead = {name: records[name].losses(now, HORIZON, draw) for name in sorted(records)}
-    return sorted(ahead, key=lambda name: (records[name].resting(now), ahead[name]))
+    return sorted(ahead, key=lambda name: (records[name].resting(now), ahead[name] / weights.get(name, 1)))
 
 
 def resting(records: Records, now: float) -> list[str]:

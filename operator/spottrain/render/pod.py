@@ -5,7 +5,7 @@ import copy
 import dataclasses
 from typing import Any
 
-from spottrain.api import names, spec
+from spottrain.api import allowed, clouds, names, spec
 from spottrain.plan import actions
 from spottrain.plan import snapshot as snap
 from spottrain.render import environment, helpers, identity, scheduling, shells
@@ -52,6 +52,8 @@ def _metadata(mold: Mold, overlay: actions.Overlay, template: dict[str, Any]) ->
     }
     if overlay.go:
         annotations[names.ANNOTATION_GO] = overlay.attempt_id
+    if mold.wishes.spot.pools and overlay.ask is not clouds.Ask.ON_DEMAND:
+        annotations[names.ANNOTATION_POOLS] = allowed.digest(mold.wishes.spot.pools)
     return {
         "name": names.pod_name(job, overlay.index, overlay.attempt),
         "namespace": mold.job.namespace,
@@ -74,7 +76,7 @@ def _labels(mold: Mold, overlay: actions.Overlay) -> dict[str, str]:
 
 
 def _spec(mold: Mold, overlay: actions.Overlay, given: dict[str, Any]) -> dict[str, Any]:
-    job, settings = mold.job.name, mold.settings
+    job, settings, pools = mold.job.name, mold.settings, mold.wishes.spot.pools
     pod = {
         **given,
         "restartPolicy": "Never",
@@ -86,7 +88,7 @@ def _spec(mold: Mold, overlay: actions.Overlay, given: dict[str, Any]) -> dict[s
             gpu=scheduling.asks_for_gpus(given),
             node_loss=settings.node_loss,
         ),
-        "affinity": scheduling.affinity(given.get("affinity") or {}, overlay, settings),
+        "affinity": scheduling.affinity(given.get("affinity") or {}, overlay, settings, pools),
         "volumes": [*(given.get("volumes") or ()), _podinfo_volume()],
     }
     entries = environment.render(mold.job, mold.wishes, overlay)

@@ -4,7 +4,7 @@ import collections.abc as cabc
 import itertools
 from typing import Any
 
-from spottrain.api import clouds, names, spec
+from spottrain.api import allowed, clouds, names, spec
 from spottrain.plan import actions
 from spottrain.plan import snapshot as snap
 
@@ -14,7 +14,10 @@ PACK_WEIGHT = 50
 REST_WEIGHT = 100
 """Each way of not being in a pool that rests outweighs being spot: on-demand is preferred to that pool."""
 POOL_WEIGHT, POOL_STEP = 100, 5
+LISTED_WEIGHT = 75
+"""Of the best pool of a list: less than spot, since Karpenter finds the order in the required terms."""
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+KARPENTER = "karpenter.sh/capacity-type"
 NODE_FAULTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 GPU_TAINT = "nvidia.com/gpu"
 
@@ -46,20 +49,22 @@ def asks_for_gpus(pod_spec: cabc.Mapping[str, Any]) -> bool:
     return any(key in names.GPU_RESOURCES or key.startswith("nvidia.com/") for key in asked)
 
 
-def affinity(given: Object, overlay: actions.Overlay, settings: snap.Settings) -> Object:
-    """The template's affinity with ours added: both have to hold.
+def affinity(
+    given: Object, overlay: actions.Overlay, settings: snap.Settings, pools: allowed.Entries
+) -> Object:
+    """The template's affinity with ours added: both have to hold. `pools`: where on spot it may run.
 
     Required node terms are ORed, so each of theirs is combined with each of ours.
     """
     node = dict(given.get("nodeAffinity") or {})
-    terms = _required(node, overlay, settings)
+    terms = _required(node, overlay, settings, pools)
     required = "requiredDuringSchedulingIgnoredDuringExecution"
     preferred = "preferredDuringSchedulingIgnoredDuringExecution"
     if terms:
         node[required] = {"nodeSelectorTerms": terms}
     if overlay.ask is not clouds.Ask.ON_DEMAND:
         ours = [
-            *_pool_preferences(overlay.preferred, settings),
+            *_pool_preferences(overlay.preferred, settings, LISTED_WEIGHT if pools else POOL_WEIGHT),
             *_spot_preferences(settings),
             *_rest_preferences(overlay.resting, settings),
         ]
@@ -67,13 +72,15 @@ def affinity(given: Object, overlay: actions.Overlay, settings: snap.Settings) -
     return {**given, "nodeAffinity": node} if node else dict(given)
 
 
-def _required(node: Object, overlay: actions.Overlay, settings: snap.Settings) -> list[Object]:
+def _required(
+    node: Object, overlay: actions.Overlay, settings: snap.Settings, pools: allowed.Entries
+) -> list[Object]:
     given = (node.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get("nodeSelectorTerms") or [
         {}
     ]
-    ours = _capacity_terms(overlay.ask, settings)
+    ours = _capacity_terms(overlay, settings, pools)
     avoid = {"matchFields": _not_on(overlay.avoid)}
-    combined = [_both(_both(theirs, term), avoid) for theirs in given for term in ours]
+    combined = [_both(_both(theirs, term), avoid) for term in ours for theirs in given]
     return [term for term in combined if term]
 
 
@@ -89,31 +96,62 @@ def _both(left: Object, right: Object) -> Object:
     return {key: value for key, value in merged.items() if value}
 
 
-def _capacity_terms(ask: clouds.Ask, settings: snap.Settings) -> list[Object]:
-    """The nodes that the worker may run on by how they are bought: one of these terms has to hold."""
-    match ask:
+def _capacity_terms(
+    overlay: actions.Overlay, settings: snap.Settings, pools: allowed.Entries
+) -> list[Object]:
+    """The nodes that the worker may run on by how they are bought: one of these terms has to hold.
+
+    Their order is for Karpenter. It reads one at a time, and goes on to the next when it can buy nothing
+    there; the last one it keeps, and gives up preferences instead, the heaviest first. So its own mark comes
+    last, and of a list of pools the best ones come first, and all of them before on-demand.
+    """
+    places, best = _places(pools), _best_places(overlay.preferred, pools)
+    match overlay.ask:
         case clouds.Ask.ON_DEMAND:
             return on_demand_terms(settings)
         case clouds.Ask.ONLY_SPOT:
-            return _spot_terms(settings)
+            karpenter, *others = _spot_terms(settings)
+            elsewhere = [_both(mark, place) for mark in others for place in places]
+            return [*elsewhere, *best, *(_both(karpenter, place) for place in places)]
+        case clouds.Ask.SPOT if pools:
+            return [*best, *places, *on_demand_terms(settings)]
         case clouds.Ask.SPOT:
             return [{}]
 
 
+def _places(pools: allowed.Entries) -> list[Object]:
+    """The nodes in these pools, however they are bought."""
+    if not pools:
+        return [{}]
+    return [_expressions(*_at(zones, types)) for zones, types in allowed.rectangles(pools)]
+
+
+def _best_places(preferred: tuple[snap.Pool, ...], pools: allowed.Entries) -> list[Object]:
+    """Of a list of pools those that are preferred, as terms: they allow nothing that the list doesn't."""
+    spot = _in(KARPENTER, ["spot"])
+    return [_expressions(spot, *_at([one.zone], [one.instance_type])) for one in preferred if pools]
+
+
+def _at(zones: list[str], types: list[str]) -> list[Object]:
+    """Expressions for one of these zones and one of these instance types; where none is known, any."""
+    known = {ZONE: [*filter(None, zones)], INSTANCE_TYPE: [*filter(None, types)]}
+    return [_in(key, values) for key, values in known.items() if values]
+
+
 def on_demand_terms(settings: snap.Settings) -> list[Object]:
     """Nodes that fill a floor: a term per way of knowing, marked so or unmarked where all spot is marked."""
-    marks = (*settings.on_demand_marks, *clouds.ON_DEMAND_MARKS, *clouds.NOT_SPOT_MARKS)
-    terms = [_expressions(_in(key, values)) for key, values in _by_key(marks).items()]
-    terms += [
+    marks = (*clouds.ON_DEMAND_MARKS, *clouds.NOT_SPOT_MARKS, *settings.on_demand_marks)
+    karpenter, *others = [_expressions(_in(key, values)) for key, values in _by_key(marks).items()]
+    unmarked = [
         _expressions({"key": key, "operator": "Exists"}, *_not_spot(settings))
         for key in ("cloud.google.com/gke-nodepool", "kubernetes.azure.com/cluster")
     ]
-    return terms
+    return [*others, *unmarked, karpenter]
 
 
 def _spot_terms(settings: snap.Settings) -> list[Object]:
-    """Nodes with a spot mark, a term for each label."""
-    by_key = _by_key((*settings.spot_marks, *clouds.SPOT_MARKS))
+    """Nodes with a spot mark, a term for each label; Karpenter's first."""
+    by_key = _by_key((*clouds.SPOT_MARKS, *settings.spot_marks))
     return [_expressions(_in(key, values)) for key, values in by_key.items()]
 
 
@@ -121,7 +159,9 @@ def _spot_preferences(settings: snap.Settings) -> list[Object]:
     return [{"weight": SPOT_WEIGHT, "preference": term} for term in _spot_terms(settings)]
 
 
-def _pool_preferences(preferred: tuple[snap.Pool, ...], settings: snap.Settings) -> list[Object]:
+def _pool_preferences(
+    preferred: tuple[snap.Pool, ...], settings: snap.Settings, heaviest: int
+) -> list[Object]:
     """The best pool weighs most, and comes first: of preferences, Karpenter heeds the heaviest it can meet.
 
     What is bought otherwise in the same zone is left out as far as it is marked.
@@ -132,9 +172,8 @@ def _pool_preferences(preferred: tuple[snap.Pool, ...], settings: snap.Settings)
     ]
     terms = []
     for rank, pool in enumerate(preferred):
-        labels = {ZONE: pool.zone, INSTANCE_TYPE: pool.instance_type}
-        known = [_in(key, [value]) for key, value in labels.items() if value]
-        weight = POOL_WEIGHT - POOL_STEP * rank
+        known = _at([pool.zone], [pool.instance_type])
+        weight = heaviest - POOL_STEP * rank
         terms.append({"weight": weight, "preference": _expressions(*known, *not_bought)})
     return terms
 

@@ -90,6 +90,26 @@ def test_a_machine_under_notice_is_lost_once_and_not_again_when_it_goes() -> Non
     assert record.machines == pytest.approx(1)
 
 
+@pytest.mark.parametrize(("digest", "hours"), [("", 1.0), ("c0ffee", 0.0)], ids=["any pool", "its list"])
+def test_a_pool_that_is_away_is_tried_by_who_waits_for_any_pool_and_not_by_who_waits_for_others(
+    digest: str, hours: float
+) -> None:
+    fleet = Fleet()
+    fleet.start("n1")
+    fleet.look(60)
+    fleet.machine("n1", gone=True)
+    fleet.now += dt.timedelta(seconds=10)
+    fleet.reclaimed("n1")
+    fleet.look(0.5)
+    waits = test_observe.pod(2, 1, node="", phase="Pending")
+    waits["metadata"]["annotations"] = {"spottrain.dev/pools": digest}
+    waits["status"]["conditions"] = [
+        {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no node fits"}
+    ]
+    fleet.pods.put(waits, gone=False)
+    assert sum(fleet.look(60).returns.hours) == pytest.approx(hours, abs=0.01)
+
+
 def test_an_autoscaler_that_takes_back_what_nobody_needs_is_no_loss() -> None:
     fleet = Fleet()
     fleet.start("n1")

@@ -7,7 +7,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from spottrain.api import clouds, conditions, spec, status
+from spottrain.api import allowed, clouds, conditions, spec, status
 from spottrain.plan import completion, outlook
 from spottrain.plan import snapshot as snap
 from spottrain.policy import deadline, hazard, induction
@@ -316,6 +316,21 @@ def test_spot_that_others_held_while_this_gang_found_none_is_no_reason_to_leave_
     cluster.known = {
         snap.Pool(clouds.Capacity.SPOT, "a", "p5"): hazard.Record(state=hazard.State.HELD, since=since)
     }
+    cluster.pass_time(2 * HOUR)
+    found = outlook.of(cluster.snapshot(), cluster.status)
+    assert found is not None
+    assert found.held == held
+
+
+@pytest.mark.parametrize(("zone", "held"), [("a", True), ("b", False)])
+def test_spot_that_others_hold_counts_only_where_this_job_may_run(zone: str, held: bool) -> None:
+    cluster = on_on_demand()
+    assert isinstance(cluster.spec, spec.Spec)
+    listed = spec.Spot(pools=(allowed.Entry(zone),))
+    cluster.edit(dataclasses.replace(cluster.spec, spot=listed))
+    since = virtual.EPOCH.timestamp() / 3600 + 1
+    pool = snap.Pool(clouds.Capacity.SPOT, "a", "p5")
+    cluster.known = {pool: hazard.Record(state=hazard.State.HELD, since=since)}
     cluster.pass_time(2 * HOUR)
     found = outlook.of(cluster.snapshot(), cluster.status)
     assert found is not None

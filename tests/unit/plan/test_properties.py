@@ -7,7 +7,7 @@ import hypothesis
 from hypothesis import stateful
 from hypothesis import strategies as st
 
-from spottrain.api import clouds, spec, status
+from spottrain.api import allowed, clouds, spec, status
 from spottrain.plan import decide, pods
 from spottrain.plan import snapshot as snap
 from tests.unit.plan import virtual
@@ -63,6 +63,13 @@ class GangLife(stateful.RuleBasedStateMachine):
             return
         living = [pod for pod in cluster.pods.values() if not pod.ended]
         assert living, f"nobody would ever look at it again: {now}"
+
+    @stateful.rule(zone=st.sampled_from(("", "zone-a", "zone-b")))
+    def the_user_edits_the_pools(self, zone: str) -> None:
+        pools = (allowed.Entry(zone),) if zone else ()
+        spot = dataclasses.replace(self.wishes.spot, pools=pools)
+        self.wishes = dataclasses.replace(self.wishes, spot=spot)
+        self.cluster.edit(self.wishes)
 
     @stateful.rule()
     def pods_start(self) -> None:

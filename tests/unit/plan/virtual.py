@@ -8,7 +8,7 @@ import collections
 import dataclasses
 import datetime as dt
 
-from spottrain.api import clouds, conditions, names, prices, spec, status
+from spottrain.api import allowed, clouds, conditions, names, prices, spec, status
 from spottrain.plan import actions, decide
 from spottrain.plan import snapshot as snap
 from spottrain.policy import deadline, hazard
@@ -255,7 +255,12 @@ class Cluster:
             grace=float(overlay.grace),
             go=overlay.attempt_id if overlay.go else "",
             ask=overlay.ask,
+            pools=self._digest(overlay.ask),
         )
+
+    def _digest(self, ask: clouds.Ask) -> str:
+        """Of the pools that the pod is rendered with."""
+        return "" if ask is clouds.Ask.ON_DEMAND else allowed.digest(self.snapshot().pools)
 
     def _delete(self, name: str, uid: str, grace: int | None) -> None:
         pod = self.pods.get(name)
@@ -369,7 +374,10 @@ class Cluster:
         )
 
     def evict(self, name: str, reason: str = "EvictionByEvictionAPI") -> None:
-        """The Eviction API, or another disruption."""
+        """The Eviction API, or another disruption. A pod without a node is gone at once."""
+        if not self.pods[name].node:
+            self.delete(name)
+            return
         self._change(name, disruption=reason)
         if self.pods[name].deleting is None:
             self._change(name, deleting=self.now + dt.timedelta(seconds=self.pods[name].grace))

@@ -189,8 +189,8 @@ def test_a_floor_worker_requires_on_demand_and_prefers_no_spot() -> None:
     one = rendered(ask=clouds.Ask.ON_DEMAND)
     node = one["spec"]["affinity"]["nodeAffinity"]
     assert "preferredDuringSchedulingIgnoredDuringExecution" not in node
-    first = required_terms(one)[0]["matchExpressions"]
-    assert first == [
+    last = required_terms(one)[-1]["matchExpressions"]
+    assert last == [
         {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand", "reserved"]}
     ]
     assert one["metadata"]["labels"]["spottrain.dev/capacity"] == "on-demand"
@@ -199,7 +199,8 @@ def test_a_floor_worker_requires_on_demand_and_prefers_no_spot() -> None:
 def test_a_worker_for_spot_alone_requires_some_clouds_mark() -> None:
     one = rendered(ask=clouds.Ask.ONLY_SPOT)
     keys = [term["matchExpressions"][0]["key"] for term in required_terms(one)]
-    assert keys == list(dict.fromkeys(mark.key for mark in clouds.SPOT_MARKS))
+    karpenter, *others = dict.fromkeys(mark.key for mark in clouds.SPOT_MARKS)
+    assert keys == [*others, karpenter]
     assert one["metadata"]["labels"]["spottrain.dev/capacity"] == "only-spot"
 
 

@@ -1,0 +1,169 @@
+"""`spot.pools`: what is preferred among allowed pools, and what an edit does to whom."""
+
+import collections
+
+import pytest
+
+from spottrain.api import allowed, clouds, conditions, spec
+from spottrain.plan import preferences, storms
+from spottrain.plan import snapshot as snap
+from spottrain.policy import hazard
+from tests.unit.plan import test_brakes, virtual
+
+A, B, C = (test_brakes.in_zone(f"zone-{name}") for name in "abc")
+held = test_brakes.held
+
+
+def spot(*entries: allowed.Entry, **changes: object) -> spec.Spot:
+    return spec.Spot(pools=entries, **changes)  # type: ignore[arg-type]
+
+
+def gang(*entries: allowed.Entry) -> virtual.Cluster:
+    return virtual.Cluster(virtual.wishes(spot=spot(*entries)))
+
+
+def zones(*names: str) -> tuple[allowed.Entry, ...]:
+    return tuple(allowed.Entry(f"zone-{name}") for name in names)
+
+
+def with_node(cluster: virtual.Cluster, pool: snap.Pool) -> virtual.Cluster:
+    cluster.nodes[pool.zone] = snap.Node(
+        pool.zone, "u", pool.capacity, "aws", zone=pool.zone, instance_type=pool.instance_type
+    )
+    return cluster
+
+
+def firsts(cluster: virtual.Cluster) -> collections.Counter[str]:
+    """The zone that comes first, in 200 draws."""
+    snapshot = cluster.snapshot()
+    drawn = [preferences.preferred(snapshot, f"id{number}") for number in range(200)]
+    return collections.Counter(one[0].zone for one in drawn)
+
+
+def running_message(cluster: virtual.Cluster) -> str:
+    return test_brakes.running_condition(cluster).message
+
+
+# Which are preferred.
+
+
+def test_of_the_pools_that_are_known_only_allowed_ones_are_preferred() -> None:
+    cluster = gang(*zones("a", "b"))
+    cluster.known = {A: held(cluster, 5.0), B: held(cluster, 5.0), C: held(cluster, 500.0)}
+    assert set(preferences.preferred(cluster.snapshot(), "an id")) == {A, B}
+
+
+def test_an_allowed_pool_that_nobody_has_met_is_tried_as_one_of_which_nothing_is_known() -> None:
+    cluster = gang(*zones("a", "x"))
+    cluster.known = {A: held(cluster, 0.1)}
+    found = firsts(cluster)
+    assert set(found) == {"zone-a", "zone-x"}
+    unmet = snap.Pool(clouds.Capacity.SPOT, "zone-x", "")
+    assert unmet in preferences.preferred(cluster.snapshot(), "an id")
+
+
+def test_of_pools_of_which_nothing_is_known_each_comes_first_with_the_share_of_its_weight() -> None:
+    found = firsts(gang(allowed.Entry("zone-a", weight=3), allowed.Entry("zone-b")))
+    assert found["zone-a"] == pytest.approx(150, abs=20)
+
+
+def test_a_pool_that_held_out_is_preferred_to_a_new_one_of_some_more_weight() -> None:
+    cluster = gang(allowed.Entry("zone-a"), allowed.Entry("zone-b", weight=2))
+    cluster.known = {A: held(cluster, 300.0), B: held(cluster, 0.1)}
+    assert firsts(cluster)["zone-a"] > 150
+
+
+def test_a_pool_that_rests_comes_after_all_others_whatever_its_weight() -> None:
+    cluster = gang(allowed.Entry("zone-a", weight=100), allowed.Entry("zone-b"))
+    cluster.known = {A: held(cluster, 5.0, lost=True), B: held(cluster, 0.1)}
+    cluster.settle()
+    (overlay, *_) = cluster.overlays.values()
+    assert (overlay.preferred, overlay.resting) == ((B,), (A,))
+
+
+def test_a_pool_that_rests_where_the_job_may_not_go_is_none_of_its_business() -> None:
+    cluster = gang(*zones("a", "b"))
+    cluster.known = {C: held(cluster, 5.0, lost=True)}
+    cluster.settle()
+    assert storms.resting(cluster.snapshot()) == ()
+    assert [one for one in cluster.events if one.reason == conditions.POOL_RESTS] == []
+
+
+def test_all_allowed_pools_beyond_the_brake_are_a_reason_to_fall_back() -> None:
+    cluster = virtual.Cluster(virtual.wishes(spot=spot(*zones("a"), fallback=spec.Fallback())))
+    with_node(with_node(cluster, A), B)
+    cluster.losses = test_brakes.losses(cluster, "x", "y", "z")
+    cluster.settle()
+    told = [one.message for one in cluster.events if one.reason == conditions.FELL_BACK]
+    assert [one.partition(":")[0] for one in told] == ["every spot pool that is known has just lost machines"]
+
+
+# Edits.
+
+
+def waiting(cluster: virtual.Cluster, *names: str) -> virtual.Cluster:
+    """Up to workers of which these find no node, and the others run."""
+    cluster.settle()
+    for name in names:
+        cluster.find_no_node(name)
+    for name in cluster.pods.keys() - set(names):
+        cluster.bind(name, "n1")
+        cluster.run(name)
+    cluster.settle()
+    return cluster
+
+
+@pytest.mark.parametrize("job", [virtual.wishes, virtual.shards], ids=["gang", "independent"])
+def test_an_edit_of_the_pools_makes_those_anew_that_wait_and_moves_nobody_who_runs(job: object) -> None:
+    make = virtual.shards if job is virtual.shards else virtual.wishes
+    cluster = waiting(virtual.Cluster(make(spot=spot(*zones("a")))), "tr-1-1")
+    before = {pod.index: pod.uid for pod in cluster.pods.values()}
+    cluster.edit(make(spot=spot(*zones("b"))))
+    cluster.settle()
+    after = {pod.index: pod.uid for pod in cluster.pods.values()}
+    assert [index for index in before if before[index] != after[index]] == [1]
+    assert (cluster.status.reclaims, cluster.status.failures) == (0, 0)
+    (made,) = [pod for pod in cluster.pods.values() if pod.index == 1]
+    assert made.pools == allowed.digest(zones("b"))
+
+
+def test_other_weights_are_no_reason_to_make_a_worker_anew() -> None:
+    cluster = waiting(gang(*zones("a", "b")), "tr-1-1")
+    before = cluster.pods["tr-1-1"].uid
+    heavier = (allowed.Entry("zone-b", weight=9), allowed.Entry("zone-a"))
+    cluster.edit(virtual.wishes(spot=spot(*heavier)))
+    cluster.settle()
+    assert cluster.pods["tr-1-1"].uid == before
+
+
+def test_a_floor_worker_that_waits_is_not_made_anew_for_other_pools() -> None:
+    cluster = virtual.Cluster(virtual.wishes(spot=spot(*zones("a"), floor=1)))
+    cluster.settle()
+    before = cluster.pods["tr-0-1"].uid
+    waiting(cluster, "tr-0-1")
+    cluster.edit(virtual.wishes(spot=spot(*zones("b"), floor=1)))
+    cluster.settle()
+    assert cluster.pods["tr-0-1"].uid == before
+
+
+# Names that nothing has.
+
+
+def test_who_waits_for_pools_that_nobody_has_met_is_told_to_compare_the_names() -> None:
+    cluster = waiting(gang(*zones("x")), "tr-0-1", "tr-1-1", "tr-2-1")
+    assert running_message(cluster) == (
+        "0 of 3 workers run; no node fits; no spot node was ever seen in spec.spot.pools: compare its names "
+        "with the nodes' labels"
+    )
+
+
+def test_who_waits_for_a_pool_that_is_full_is_not() -> None:
+    cluster = waiting(with_node(gang(*zones("a")), A), "tr-0-1", "tr-1-1", "tr-2-1")
+    assert running_message(cluster) == "0 of 3 workers run; no node fits"
+
+
+def test_what_is_learnt_of_a_pool_without_nodes_is_enough_to_know_it() -> None:
+    cluster = gang(*zones("a"))
+    cluster.known = {A: hazard.Record()}
+    waiting(cluster, "tr-0-1", "tr-1-1", "tr-2-1")
+    assert running_message(cluster) == "0 of 3 workers run; no node fits"
