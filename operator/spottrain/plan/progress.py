@@ -76,6 +76,7 @@ def _tell_report(draft: drafts.Draft, report: snap.Report) -> None:
     told = status.Progress(total, rate, report.time)
     _mark_first_step(draft, report)
     draft.update(step=_newest(draft.status.step, report.step), progress=told)
+    _tell_life(draft, draft.snapshot.status.attempt_id, report.first, report.step)
     if report.saved is not None and not _is_older(report.saved, draft.status.checkpoint):
         draft.update(checkpoint=report.saved)
     if report.stop is not None:
@@ -94,6 +95,20 @@ def _mark_first_step(draft: drafts.Draft, report: snap.Report) -> None:
         draft.update(attempts=(*before, dataclasses.replace(last, stepping=report.time)), restart=restart)
 
 
+def _tell_life(draft: drafts.Draft, attempt_id: str, first: int | None, last: int | None) -> None:
+    """Where an attempt went on and how far it came; a program that starts anew within it goes on later."""
+    draft.update(
+        attempts=tuple(
+            dataclasses.replace(
+                one, resume_step=_first(one.resume_step, first), last_step=_newest(one.last_step, last)
+            )
+            if one.id == attempt_id
+            else one
+            for one in draft.status.attempts
+        )
+    )
+
+
 def _is_older(said: status.Checkpoint, known: status.Checkpoint | None) -> bool:
     """By their times: a worker's last word is newer than what it told while it lived."""
     if known is None or known.time is None or said.time is None:
@@ -107,6 +122,7 @@ def _tell_last_words(draft: drafts.Draft) -> None:
         if pod.said is None:
             continue
         draft.update(step=_newest(draft.status.step, pod.said.step))
+        _tell_life(draft, pod.attempt_id, pod.said.first, pod.said.step)
         known, step = draft.status.checkpoint, pod.said.saved_step
         if step is None or pod.said.save_seconds is None or (known is not None and known.step >= step):
             continue
@@ -143,6 +159,10 @@ def _tell_storing(draft: drafts.Draft, problem: str) -> None:
 def _about(seconds: float) -> str:
     """Two digits: the third differs from save to save."""
     return f"{float(f'{seconds:.2g}'):g}"
+
+
+def _first(known: int | None, said: int | None) -> int | None:
+    return min((step for step in (known, said) if step is not None), default=None)
 
 
 def _newest(known: int | None, said: int | None) -> int | None:
