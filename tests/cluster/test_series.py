@@ -82,7 +82,7 @@ def test_d1_a_thousand_lost_machines_leave_no_series_and_no_memory_behind(
 ) -> None:
     """Each round a notice comes for every machine, its worker goes on on a new one, and the machine goes.
 
-    A job has ten rounds: an index that is reclaimed more often waits. In `make test` it is one job.
+    A job has ten rounds: an index that is reclaimed much more often waits. In `make test` it is one job.
     """
     operator.kill()
     operator.start()  # what it has of other tests' jobs would hide what this one leaves
