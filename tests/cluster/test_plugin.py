@@ -98,6 +98,32 @@ def test_events_are_told_as_they_come(plane: Lab, job: play.Job):
             process.terminate()
 
 
+def test_the_lost_steps_of_a_drained_attempt_are_known_when_its_pods_are_gone(plane: Lab, job: play.Job):
+    """Its workers leave their last word and are removed; where the next one went on, that one tells."""
+    document = play.manifest(workers=2, annotations=play.BY_HAND)
+    document["spec"]["template"]["spec"]["nodeSelector"] = {"case": "plugin"}
+    job.applied(document).wait_running(1)
+    drained(job, 1, {"step": 41, "resumedFrom": None})
+    drained(job, 2, {"step": 50, "resumedFrom": 38})
+    job.wait("its last word", lambda: "resumeStep" in job.status()["attempts"][1])
+
+    story = asked(plane, job, "describe", "tr").stdout
+
+    assert "steps 0..41, the next one went on at step 39, 3 steps were done again" in story
+    assert "steps 39..50\n" in story
+
+
+def drained(job: play.Job, attempt: int, word: play.Object) -> None:
+    """A worker is evicted, all save and leave that last word, and the next attempt runs."""
+    names = {f"tr-0-{attempt}", f"tr-1-{attempt}"}
+    job.evict(f"tr-1-{attempt}")
+    job.wait("both asked", lambda: all("deletionTimestamp" in job.pod(one)["metadata"] for one in names))
+    for name in names:
+        job.end(name, 75, message=json.dumps({"spottrain": 1, "state": "preempted", **word}))
+        job.vanish(name)
+    job.wait_running(attempt + 1)
+
+
 def test_logs_say_what_is_gone_and_which_node_does_not_answer(plane: Lab, job: play.Job):
     """Nobody answers at the addresses of kwok's nodes, as at those of dead ones."""
     reclaimed(job)

@@ -166,10 +166,10 @@ class Reader:
         return ""
 
     def _fate(self, pod: str) -> Fate:
-        """What has become of it; as long as nobody can be asked, it runs."""
+        """What has become of it; as long as there is no answer, it runs."""
         try:
             found = next((one for one in _own(self.find()) if one.pod == pod), None)
-        except errors.ClusterError:
+        except errors.ClusterUnreachable:
             return Fate.RUNS
         if found is None:
             return Fate.GONE

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from spottrain import errors
-from spottrain.cli import history, logs, once
+from spottrain.cli import history, kubectl, logs, once
 from tests.unit.cli import real
 from tests.unit.train.virtual import VirtualClock
 
@@ -168,6 +168,31 @@ def test_a_pod_that_is_gone_before_its_log_is_read_to_the_end_is_said():
 
     assert (done, out) == (True, ["one\n"])
     assert notes[-1] == "digits-0-3 is gone, and what was not read of its log with it"
+
+
+def outlasting(found: errors.ClusterError) -> list[str]:
+    """The lines that come of a log that breaks while the job can't be found for that reason."""
+    states = iter([running(), running(), found, real.told(), real.told()])
+    out: list[str] = []
+
+    def find() -> history.History:
+        state = next(states)
+        if isinstance(state, errors.ClusterError):
+            raise state
+        return state
+
+    log, wish = Breaking(FIRST, SECOND, SECOND, broken=True), logs.Wish(attempt=3, follow=True)
+    logs.Reader(wish, log, find, VirtualClock(), out.append, lambda _: None).read()
+    return out
+
+
+def test_following_outlasts_an_api_server_that_gives_no_answer():
+    assert outlasting(kubectl.failure("get", "dial tcp: connection refused")) == ["one\n", "two\n"]
+
+
+def test_following_ends_with_a_job_that_is_gone():
+    with pytest.raises(errors.ClusterError, match="there is no job digits"):
+        outlasting(errors.ClusterError("there is no job digits"))
 
 
 def test_a_log_whose_last_line_has_no_end_is_printed_whole_and_the_kubelets_own_remark_too():
