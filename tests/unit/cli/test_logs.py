@@ -172,7 +172,14 @@ def test_a_pod_that_is_gone_before_its_log_is_read_to_the_end_is_said():
 
 def outlasting(found: errors.ClusterError) -> list[str]:
     """The lines that come of a log that breaks while the job can't be found for that reason."""
-    states = iter([running(), running(), found, real.told(), real.told()])
+    told: list[history.History | errors.ClusterError] = [
+        running(),
+        running(),
+        found,
+        real.told(),
+        real.told(),
+    ]
+    states = iter(told)
     out: list[str] = []
 
     def find() -> history.History:
