@@ -49,6 +49,11 @@ Without it, set `honor_labels: true` for the operator's pods: their series have 
 `job` of the job that they speak of. Take the label `job` of a program's series from its pod's label
 `spottrain.dev/job`. `podAnnotations` puts `prometheus.io/scrape` and its like on the operator's pod.
 
+Asked for OpenMetrics, as Prometheus does, the operator adds exemplars with the labels `job` and `attempt` to
+`spottrain_reclaims_total` and `spottrain_reclaim_to_running_seconds`: they lead from a point on a board to
+the attempt that `kubectl spottrain describe` tells of. Prometheus keeps them with
+`--enable-feature=exemplar-storage`.
+
 Series of a job vanish with the job. All processes also show `process_resident_memory_bytes`,
 `process_cpu_seconds_total` and the other `process_*` of Prometheus' client; programs don't, whose registry is
 their own.

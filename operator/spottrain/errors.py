@@ -15,6 +15,7 @@ SpottrainError
 ├── StaleAttempt           a newer attempt has taken over this URI; this process must write nothing more
 ├── BatchError             an input or a result of a batch can't be taken, or inputs were left without one
 ├── ClusterError           kubectl could not do what was asked, or the cluster isn't fit for it
+│   └── ClusterUnreachable it got no answer: trying again later may help
 ├── NotReleased            the operator did not say within the time allowed that the last attempt has ended
 └── PeerLost               another rank is dead, or hangs
 """
@@ -82,6 +83,10 @@ class BatchError(SpottrainError):
 
 class ClusterError(SpottrainError):
     """The cluster could not do what was asked, or isn't fit for it."""
+
+
+class ClusterUnreachable(ClusterError):
+    """Kubectl got no answer: trying again later may help."""
 
 
 class NotReleased(SpottrainError):

@@ -54,6 +54,8 @@ STATUS = status.Status(
             placed=NOON,
             stepping=NOON,
             on_demand=True,
+            resume_step=105,
+            last_step=299,
         ),
     ),
     start=NOON,

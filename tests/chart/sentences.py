@@ -63,6 +63,10 @@ INDEPENDENT_DEADLINE = (
 INDEPENDENT_KEEPS = (
     "spec.spot.keepTraining is only used with spec.mode Gang, of which the saves are measured: leave it out"
 )
+FALLBACK_TOO_LATE = (
+    "spec.spot.fallback.after is longer than spec.placementTimeout (both 15m by default), after which a gang "
+    "that is not whole gives its nodes back and waits anew: lower the one or raise the other"
+)
 NO_TIME = (
     "must be a date and a time with its zone, for example 2026-12-01T08:00:00Z or 2026-12-01T09:00:00+01:00"
 )

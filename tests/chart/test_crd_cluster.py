@@ -275,6 +275,16 @@ REFUSED: cabc.Mapping[str, tuple[dict[str, Any], str, str]] = {
         "spec.spot.pools[0].weight",
         "should be less than or equal to 100",
     ),
+    "a gang that would give back before it falls back": (
+        job(spot={"fallback": {"after": "15m1s"}}),
+        "spec.spot.fallback.after",
+        sentences.FALLBACK_TOO_LATE,
+    ),
+    "a fallback by default after a gang gives back": (
+        job(spot={"fallback": {}}, placementTimeout="899.5s"),
+        "spec.spot.fallback.after",
+        sentences.FALLBACK_TOO_LATE,
+    ),
     "grace in words": (job(spot={"gracePeriod": "2 minutes"}), "spec.spot.gracePeriod", sentences.DURATION),
     "ttl in an unknown unit": (job(ttlAfterFinished="1w"), "spec.ttlAfterFinished", sentences.DURATION),
     "interval in words": (
@@ -364,6 +374,10 @@ def test_a_price_that_is_missing_or_no_number_is_refused_with_its_field(
         ),
         job(spot={"pools": [{"zone": f"{'z' * 60}-{number}"} for number in range(10, 42)]}),
         job(spot={"fallback": {"after": "0s", "for": "0.5h"}}),
+        job(spot={"fallback": {"after": "90m"}}, placementTimeout="1h30m"),
+        job(spot={"fallback": {"after": "1d"}}, placementTimeout="2d"),
+        job(spot={"fallback": {"after": "1h"}}, workers=1),
+        shards(spot={"fallback": {"after": "1h"}}),
         job(pod={"restartPolicy": "Never"}),
         job(workers=1000),
         job(prices={"spot": 0.000001, "onDemand": 999999}),

@@ -35,6 +35,8 @@ LAST_WORD = {"spottrain": 1, "state": "preempted", "step": 41, "savedStep": 41, 
 SLOWEST = 1.0
 EMPTY = {"usual, week before", "to spare"}
 """Lines that this story can't draw: it has no week, and nobody knows how long its gang has to train."""
+LED_TO = '{__name__=~"spottrain_reclaims_total|spottrain_reclaim_to_running_seconds_bucket"}'
+"""The series whose exemplars name a job and its attempt."""
 UNSEEN = {recorded.USUAL_RATE.name, "spottrain_job_deadline_slack_seconds"}
 
 
@@ -229,6 +231,16 @@ def test_every_panel_has_something_to_show_and_every_rule_can_be_computed(
         ((_, counted),) = server.now('sum(spottrain_reclaims_total{capacity="spot", cause!="Drill"})')
         assert counted >= 1
         assert server.now("fleet:spottrain_reclaims:increase1h")[0][1] == pytest.approx(counted, rel=0.1)
+        found = server.get("query_exemplars", start=f"{begun}", end=f"{clock.wall()}", query=LED_TO)
+        assert {
+            (one["seriesLabels"]["__name__"], *point["labels"].values())
+            for one in found
+            if one["seriesLabels"]["namespace"] == job.namespace
+            for point in one["exemplars"]
+        } == {
+            ("spottrain_reclaims_total", "1", "tr"),
+            ("spottrain_reclaim_to_running_seconds_bucket", "2", "tr"),
+        }
         draw(server, job, begun)
 
 

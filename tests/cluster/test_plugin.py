@@ -12,7 +12,7 @@ import pytest
 
 from lab import clock
 from lab.cluster import Lab
-from tests.cluster import play
+from tests.cluster import kubelet, play
 
 Done = subprocess.CompletedProcess[str]
 
@@ -98,6 +98,32 @@ def test_events_are_told_as_they_come(plane: Lab, job: play.Job):
             process.terminate()
 
 
+def test_the_lost_steps_of_a_drained_attempt_are_known_when_its_pods_are_gone(plane: Lab, job: play.Job):
+    """Its workers leave their last word and are removed; where the next one went on, that one tells."""
+    document = play.manifest(workers=2, annotations=play.BY_HAND)
+    document["spec"]["template"]["spec"]["nodeSelector"] = {"case": "plugin"}
+    job.applied(document).wait_running(1)
+    drained(job, 1, {"step": 41, "resumedFrom": None})
+    drained(job, 2, {"step": 50, "resumedFrom": 38})
+    job.wait("its last word", lambda: "resumeStep" in job.status()["attempts"][1])
+
+    story = asked(plane, job, "describe", "tr").stdout
+
+    assert "steps 0..41, the next one went on at step 39, 3 steps were done again" in story
+    assert "steps 39..50\n" in story
+
+
+def drained(job: play.Job, attempt: int, word: play.Object) -> None:
+    """A worker is evicted, all save and leave that last word, and the next attempt runs."""
+    names = {f"tr-0-{attempt}", f"tr-1-{attempt}"}
+    job.evict(f"tr-1-{attempt}")
+    job.wait("both asked", lambda: all("deletionTimestamp" in job.pod(one)["metadata"] for one in names))
+    for name in names:
+        job.end(name, 75, message=json.dumps({"spottrain": 1, "state": "preempted", **word}))
+        job.vanish(name)
+    job.wait_running(attempt + 1)
+
+
 def test_logs_say_what_is_gone_and_which_node_does_not_answer(plane: Lab, job: play.Job):
     """Nobody answers at the addresses of kwok's nodes, as at those of dead ones."""
     reclaimed(job)
@@ -107,6 +133,51 @@ def test_logs_say_what_is_gone_and_which_node_does_not_answer(plane: Lab, job: p
     assert (done.returncode, done.stdout) == (1, "")
     assert "==> tr-0-2 (attempt 2, worker 0, running)" in done.stderr
     assert "the log of tr-0-2 can't be read: " in done.stderr
+
+
+WRITTEN = [
+    (f"2026-11-30T12:00:0{second}.{nano}Z", f"step {second}.{nano}")
+    for second in (0, 1, 2)
+    for nano in (1, 5, 5)
+]
+
+
+def test_a_log_is_followed_over_broken_connections_without_a_line_lost_or_doubled(plane: Lab, job: play.Job):
+    """One breaks in a line, one between two that are alike, one with nothing new: kubectl says "ended"."""
+    line = len(" ".join(WRITTEN[0])) + 1
+    logs = kubelet.Logs(WRITTEN, (4 * line + 30, 5 * line, 2 * line))
+    with (
+        play.hand_made(plane.api, "i-plugin-logs", {"case": "logs"}) as node,
+        kubelet.running(plane, logs) as where,
+    ):
+        plane.api.merge(f"/api/v1/nodes/{node.name}/status", {"status": where}).expect(node.name)
+        document = play.manifest(workers=1)
+        document["spec"]["template"]["spec"]["nodeSelector"] = {"case": "logs"}
+        job.applied(document)
+        job.wait("its pod", lambda: job.pods().get("tr-0-1", {}).get("spec", {}).get("nodeName"))
+        job.patch_pod("tr-0-1", runs())
+        command = ["kubectl", "spottrain", "logs", "tr", "--follow", f"--namespace={job.namespace}"]
+        with subprocess.Popen(command, env=environment(plane), stdout=-1, stderr=-1, text=True) as following:
+            job.wait("an unbroken answer", lambda: len(logs.asked) > 3, seconds=60)
+            job.end("tr-0-1", 0)
+            out, err = following.communicate(timeout=60)
+    assert (following.returncode, out.splitlines()) == (0, [said for _, said in WRITTEN])
+    assert err == "==> tr-0-1 (attempt 1, worker 0, running)\n"
+    assert [one.get("sinceTime", "")[-4:] for one in logs.asked[:5]] == ["", ":00Z", ":00Z", ":00Z", ":01Z"]
+
+
+def runs() -> play.Object:
+    """What the kubelet says of a pod whose container runs."""
+    state = {"running": {"startedAt": play.timestamp()}}
+    trainer = {
+        "name": "trainer",
+        "image": "i",
+        "imageID": "",
+        "ready": True,
+        "restartCount": 0,
+        "state": state,
+    }
+    return {"phase": "Running", "containerStatuses": [trainer]}
 
 
 def test_what_is_not_there_or_not_allowed_is_answered_with_what_to_do(plane: Lab, job: play.Job):

@@ -93,6 +93,7 @@ def running(config: Mapping[str, Any], folder: Path) -> Iterator[Server]:
         f"--config.file={file}",
         f"--storage.tsdb.path={folder / 'data'}",
         f"--web.listen-address=127.0.0.1:{port}",
+        "--enable-feature=exemplar-storage",
     )
     with (
         (folder / "prometheus.log").open("wb") as log,

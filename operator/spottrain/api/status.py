@@ -75,8 +75,22 @@ class Attempt:
     """When worker 0 first told a step that this life did."""
     on_demand: bool = False
     """All of its workers are made for on-demand nodes, for the deadline."""
+    resume_step: int | None = None
+    """The first step of this life, as its workers told: 0 is the very beginning."""
+    last_step: int | None = None
+    """The last step that it is known to have done."""
     more: tuple[tuple[str, Any], ...] = dataclasses.field(default_factory=tuple)
     """Fields of a newer version, kept as they were found."""
+
+
+def first_step(resumed_from: int | None, step: int | None, *, began: bool = False) -> int | None:
+    """The first step of a life by what it tells: its checkpoint's step when it began, and its newest step.
+
+    With nothing to go on from it began at the beginning, once it did: `began`, or a step done. Else None.
+    """
+    if resumed_from is not None:
+        return resumed_from + 1
+    return 0 if began or step is not None else None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -209,10 +223,10 @@ class Status:
     def decides_as(self, other: "Status") -> bool:
         """Whatever follows from the one follows from the other: they differ in words and counts alone.
 
-        Counts of workers, `go_attempt`, the words of conditions, what is told of progress beside the step and
-        what it costs are for people; no policy reads them, but for the one of `completeBy`, which can do with
-        what was written last. Which workers were seen is for an operator that comes after this one alone. All
-        of it is written within seconds.
+        Counts of workers, `go_attempt`, the words of conditions, what is told of progress beside the step,
+        the steps of each attempt and what all costs are for people; no policy reads them, but for the one of
+        `completeBy`, which can do with what was written last. Which workers were seen is for an operator that
+        comes after this one alone. All of it is written within seconds.
         """
         return self.decisions == other.decisions
 
@@ -229,6 +243,9 @@ class Status:
             created=NONE,
             progress=Progress(),
             checkpoint=None,
+            attempts=tuple(
+                dataclasses.replace(one, resume_step=None, last_step=None) for one in self.attempts
+            ),
             cost=ledgers.EMPTY,
         )
         return bare, words.decided(self.conditions)
@@ -437,6 +454,8 @@ def _attempt(raw: cabc.Mapping[str, Any]) -> Attempt:
         placed=duration.optional_time(raw.get("placedTime")),
         stepping=duration.optional_time(raw.get("firstStepTime")),
         on_demand=raw.get("onDemand", False),
+        resume_step=raw.get("resumeStep"),
+        last_step=raw.get("lastStep"),
         more=tuple(sorted((key, value) for key, value in raw.items() if key not in _ATTEMPT_FIELDS)),
     )
 
@@ -460,6 +479,8 @@ def _attempt_fields(attempt: Attempt) -> dict[str, Any]:
         "placedTime": _time(attempt.placed),
         "firstStepTime": _time(attempt.stepping),
         "onDemand": attempt.on_demand or None,
+        "resumeStep": attempt.resume_step,
+        "lastStep": attempt.last_step,
     }
 
 

@@ -201,7 +201,9 @@ def _client(container: str, opened_by: Account, limits: Limits) -> Any:
     try:
         from azure.storage.blob import ContainerClient, ExponentialRetry
     except ImportError as error:
-        raise errors.ConfigError("az:// needs azure-storage-blob: pip install 'spottrain[azure]'") from error
+        raise errors.ConfigError(
+            "az:// needs azure-storage-blob: `pip install '.[azure]'` in a checkout of spottrain"
+        ) from error
     return ContainerClient(
         opened_by.url,
         container,

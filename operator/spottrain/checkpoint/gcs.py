@@ -216,7 +216,9 @@ def _require_library() -> None:
     try:
         import google.cloud.storage  # noqa: F401
     except ImportError as error:
-        raise errors.ConfigError("gs:// needs google-cloud-storage: pip install 'spottrain[gcs]'") from error
+        raise errors.ConfigError(
+            "gs:// needs google-cloud-storage: `pip install '.[gcs]'` in a checkout of spottrain"
+        ) from error
 
 
 def _client(endpoint: str) -> Any:

@@ -242,7 +242,9 @@ def _client(endpoint: str, region: str, limits: Limits) -> Any:
         import boto3
         import botocore.config
     except ImportError as error:
-        raise errors.ConfigError("s3:// needs boto3: pip install 'spottrain[s3]'") from error
+        raise errors.ConfigError(
+            "s3:// needs boto3: `pip install '.[s3]'` in a checkout of spottrain"
+        ) from error
     config = botocore.config.Config(
         connect_timeout=limits.connect,
         read_timeout=limits.read,

@@ -44,7 +44,8 @@ class Life:
     """An attempt. `begun`: why; `ending`: how it ended, empty as long as it has not.
 
     `first` and `step`: the first and the last step that it is known to have done; `onward`: where the next
-    one went on; `lost`: how many steps that one had to do again. None: nobody who is still there says so.
+    one went on; `lost`: how many steps that one had to do again. None: no worker has told it to the operator,
+    nor says so in a pod that is still there.
     """
 
     number: int
@@ -182,10 +183,8 @@ def _life(
     known: statuses.Status,
 ) -> Life:
     words = [worker.word for worker in workers if worker.word]
-    told = [word.step for word in words if word.step is not None]
-    if after is None and known.step is not None:
-        told.append(known.step)
-    step = max(told, default=None)
+    firsts = (one.resume_step, *(word.first for word in words))
+    lasts = (one.last_step, *(word.step for word in words))
     outcome, ending = _ending(after, known)
     return Life(
         number=one.number,
@@ -197,8 +196,8 @@ def _life(
         ending=ending,
         node=after.node if after else "",
         workers=workers,
-        first=min((word.first for word in words if word.first is not None), default=None),
-        step=step,
+        first=min((step for step in firsts if step is not None), default=None),
+        step=max((step for step in lasts if step is not None), default=None),
         saved=max((word.saved for word in words if word.saved is not None), default=None),
         onward=follower.first if follower else None,
     )
@@ -275,8 +274,7 @@ def _word(message: str) -> Word | None:
     if not isinstance(said, dict) or said.get("spottrain") != 1:
         return None
     step, resumed = _number(said.get("step")), _number(said.get("resumedFrom"))
-    # With a step done and nothing to go on from, it began at the beginning; with neither it has not begun.
-    first = resumed + 1 if resumed is not None else None if step is None else 0
+    first = statuses.first_step(resumed, step)
     return Word(str(said.get("state", "")), step, first, _number(said.get("savedStep")))
 
 

@@ -30,6 +30,10 @@ FLAGS = (
 """Those of kubectl that say which cluster, and who asks; passed on as they are."""
 
 _SHOWN = {"kubeconfig": "the file to use", "context": "of the kubeconfig (the current one)"}
+_UNREACHABLE = (
+    r"Unable to connect|connection to the server|connection refused|no such host|i/o timeout"
+    r"|invalid configuration|does not exist|incomplete configuration|deadline exceeded"
+)
 _MEANINGS = {
     r"containerLogs": "the node does not answer, so its logs can't be had: is it gone?",
     r"doesn't have a resource type \"spottrainingjobs|could not find the requested resource": (
@@ -43,8 +47,7 @@ _MEANINGS = {
     r"Unauthorized|must be logged in|provide credentials": (
         "the cluster does not know you: log in as you do for kubectl, and try `kubectl auth whoami`"
     ),
-    r"Unable to connect|connection to the server|connection refused|no such host|i/o timeout"
-    r"|invalid configuration|does not exist|incomplete configuration|deadline exceeded": (
+    _UNREACHABLE: (
         "kubectl reaches no cluster: `kubectl cluster-info` must work first; see --context and --kubeconfig"
     ),
 }
@@ -90,7 +93,7 @@ class Kubectl:
         except FileNotFoundError as error:
             raise _no_kubectl() from error
         if done.returncode:
-            raise errors.ClusterError(sentence(arguments[0], done.stderr))
+            raise failure(arguments[0], done.stderr)
         return done.stdout
 
     def stream(self, *arguments: str) -> Iterator[str]:
@@ -106,7 +109,7 @@ class Kubectl:
                     process.kill()  # one that has ended doesn't mind
             complaints.seek(0)
             if process.returncode:
-                raise errors.ClusterError(sentence(arguments[0], complaints.read()))
+                raise failure(arguments[0], complaints.read())
 
     def _started(self, arguments: Sequence[str], complaints: TextIO) -> "subprocess.Popen[str]":
         command = ["kubectl", *self.flags, *arguments]
@@ -116,6 +119,12 @@ class Kubectl:
             )
         except FileNotFoundError as error:
             raise _no_kubectl() from error
+
+
+def failure(verb: str, said: str) -> errors.ClusterError:
+    """What is to be raised for kubectl's complaint."""
+    kind = errors.ClusterUnreachable if re.search(_UNREACHABLE, said) else errors.ClusterError
+    return kind(sentence(verb, said))
 
 
 def sentence(verb: str, said: str) -> str:

@@ -1,10 +1,12 @@
 """`logs`: what a worker wrote, attempt after attempt, as far as its pods are still there."""
 
+import enum
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 from spottrain import errors
+from spottrain.cli import once
 from spottrain.cli.history import History, Worker
 from spottrain.train.clock import Clock
 
@@ -84,6 +86,14 @@ def _without_long_gone(found: list[Piece]) -> list[Piece]:
     return [Piece(last, "", f"{which}: the pods are gone, and their logs with them"), *found[gone:]]
 
 
+class Fate(enum.Enum):
+    """What has become of a pod."""
+
+    RUNS = enum.auto()
+    ENDED = enum.auto()
+    GONE = enum.auto()
+
+
 @dataclass(frozen=True)
 class Reader:
     """Reads what `wish` says. `find`: the job as it is now; the log goes to `out`, remarks to `note`."""
@@ -115,11 +125,52 @@ class Reader:
     def _copied(self, one: History, piece: Piece) -> bool:
         if not piece.pod:
             return False
-        follow = ("--follow",) if self.wish.follow else ()
+        if self.wish.follow:
+            return self._followed(one.namespace, piece.pod)
         try:
-            for line in self.cluster.stream("logs", f"--namespace={one.namespace}", piece.pod, *follow):
+            for line in self.cluster.stream("logs", f"--namespace={one.namespace}", piece.pod):
                 self.out(line)
         except errors.ClusterError as error:
             self.note(f"the log of {piece.pod} can't be read: {error}")
             return False
         return True
+
+    def _followed(self, namespace: str, pod: str) -> bool:
+        """Read until one that began after the pod's end is over: a connection may break without a word."""
+        lines, trouble = once.Once(), ""
+        while True:
+            fate = self._fate(pod)
+            if fate is Fate.GONE:
+                if trouble or not lines.begun:
+                    self.note(f"{pod} is gone, and what was not read of its log with it")
+                return lines.begun
+            before, trouble = trouble, self._read(namespace, pod, lines, whole=fate is Fate.ENDED)
+            if trouble and (fate is Fate.ENDED or not lines.begun):
+                self.note(f"the log of {pod} can't be read{' to its end' if lines.begun else ''}: {trouble}")
+                return lines.begun
+            if fate is Fate.ENDED:
+                return True
+            if trouble and not before:
+                self.note(f"the log of {pod} broke off, and is opened again: {trouble}")
+            self.clock.sleep(POLL_SECONDS)
+
+    def _read(self, namespace: str, pod: str, lines: once.Once, *, whole: bool) -> str:
+        """Copy what comes; why it broke off, or nothing. `whole`: a line without an end is no broken one."""
+        flags = ("--follow", *lines.reopen())
+        try:
+            for text in self.cluster.stream("logs", f"--namespace={namespace}", pod, *flags):
+                if (text.endswith("\n") or whole) and (line := lines.line(text)) is not None:
+                    self.out(line)
+        except errors.ClusterError as error:
+            return str(error)
+        return ""
+
+    def _fate(self, pod: str) -> Fate:
+        """What has become of it; as long as there is no answer, it runs."""
+        try:
+            found = next((one for one in _own(self.find()) if one.pod == pod), None)
+        except errors.ClusterUnreachable:
+            return Fate.RUNS
+        if found is None:
+            return Fate.GONE
+        return Fate.RUNS if found.ended is None else Fate.ENDED

@@ -136,7 +136,8 @@ def _parsed(text: str, path: Path) -> Any:
     try:
         import yaml  # noqa: PLC0415 - JSON can be read without it
     except ImportError as error:
-        raise errors.ConfigError(f"{path} isn't JSON: `pip install 'spottrain[cli]'` to read YAML") from error
+        advice = "`pip install '.[cli]'` in a checkout of spottrain, to read YAML"
+        raise errors.ConfigError(f"{path} isn't JSON: {advice}") from error
 
     class Loader(yaml.SafeLoader):
         """As the API server reads YAML: a time without quotes, such as completeBy, stays a string."""

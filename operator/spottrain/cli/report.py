@@ -155,7 +155,7 @@ def _lost(one: History) -> list[Markup]:
         f"Attempts after the first waited {words.span(waits)} for their workers.",
     ]
     if len(known) < len(broken):
-        sentences.append("What the other interruptions cost is not known: their pods are gone.")
+        sentences.append("What the other interruptions cost is not known: no worker told it.")
     return [_section("Lost work", tag("p", " ".join(sentences)))]
 
 

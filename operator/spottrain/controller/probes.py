@@ -3,8 +3,8 @@
 import asyncio
 import collections.abc as cabc
 
-import prometheus_client as prometheus
 from aiohttp import web
+from prometheus_client import exposition as prometheus
 
 from spottrain.kube import reflector, served
 from spottrain.metrics import registry
@@ -51,9 +51,10 @@ async def serve(port: int, health: Health, metrics: registry.Metrics) -> web.App
     async def readyz(_: web.Request) -> web.Response:
         return _answer(health.unready())
 
-    async def exposition(_: web.Request) -> web.Response:
-        body = prometheus.generate_latest(metrics.registry)
-        return web.Response(body=body, headers={"Content-Type": prometheus.CONTENT_TYPE_LATEST})
+    async def exposition(asked: web.Request) -> web.Response:
+        """In the format that is asked for; exemplars are OpenMetrics' alone."""
+        encode, kind = prometheus.choose_encoder(asked.headers.get("Accept", ""))
+        return web.Response(body=encode(metrics.registry), headers={"Content-Type": kind})
 
     app = web.Application()
     app.add_routes(

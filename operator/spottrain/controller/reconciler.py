@@ -177,6 +177,8 @@ class Reconciler:
         self._metrics.saw(_change(snapshot, plan))
         if written.again is None:  # nothing is counted that wasn't written
             self._metrics.costs.paid(self._payer(raw, snapshot), snapshot.status.cost, plan.status.cost)
+        else:
+            plan = plan.unwritten()
         outcome = await self._applier.carry_out(written.raw or raw, snapshot, plan)
         self._remember(key, snapshot, outcome)
         if outcome.taken:

@@ -220,6 +220,7 @@ def _report(body: bytes, target: Target) -> snap.Report:
         stop=_stop(said.get("stop")),
         problem=str(said.get("problem") or "")[:LONGEST_PROBLEM],
         began=views.unix(said.get("began")),
+        resumed_from=views.step(said.get("resumedFrom")),
     )
 
 

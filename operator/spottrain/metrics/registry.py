@@ -186,7 +186,9 @@ class Metrics:
     def _count_reclaims(self, change: Change) -> None:
         for one in change.reclaims:
             place = (one.capacity, one.provider, one.zone, one.instance_type)
-            self._reclaims.labels(change.namespace, one.cause, *place).inc()
+            self._reclaims.labels(change.namespace, one.cause, *place).inc(
+                exemplar=_life(change, one.attempt)
+            )
 
     def _observe_restart(self, change: Change) -> None:
         after = change.after
@@ -196,7 +198,8 @@ class Metrics:
         old = next((one for one in change.before.attempts if one.number == last.number), None)
         if last.cause is status.Cause.RECLAIMED and last.running and (old is None or old.running is None):
             seconds: dt.timedelta = last.running - last.start
-            self._running_after.labels(change.namespace).observe(seconds.total_seconds())
+            whole = self._running_after.labels(change.namespace)
+            whole.observe(seconds.total_seconds(), exemplar=_life(change, last.number))
             if change.placed is not None:
                 # By the API server's clock, in whole seconds.
                 placed = min(max(change.placed, last.start), last.running)
@@ -235,6 +238,14 @@ class Metrics:
         last = (self._attempt, self._step, self._checkpoint)
         for gauge in (self._wanted, self._shortfall, self._slack, self._fallback, *last):
             _remove(gauge, namespace, name)
+
+
+def _life(change: Change, attempt: int) -> dict[str, str]:
+    """The exemplar that leads from a point on a board to a job's attempt.
+
+    The namespace is a label of the series already, and OpenMetrics allows 128 characters.
+    """
+    return {"job": change.name, "attempt": str(attempt)}
 
 
 def _remove(gauge: prometheus.Gauge, *labels: str) -> None:

@@ -155,6 +155,8 @@ class Event:
     reason: str
     message: str
     warning: bool = False
+    with_status: bool = False
+    """What it tells of is known by the status alone: it is found anew in every pass until that is written."""
 
 
 Reclaims = tuple[status.Reclaim, ...]
@@ -174,6 +176,10 @@ class Plan:
     wake: float | None = None
     reclaims: Reclaims = ()
     slack: float | None = None
+
+    def unwritten(self) -> "Plan":
+        """As it is carried out while its status waits to be written."""
+        return dataclasses.replace(self, events=tuple(one for one in self.events if not one.with_status))
 
     @property
     def makes_pods(self) -> bool:

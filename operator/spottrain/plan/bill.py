@@ -119,7 +119,7 @@ class _Book:
         if node is not None and node.rate_problem and not self._has_prices and node.name not in self._told:
             self._told.add(node.name)
             text = f"node {node.name}: {node.rate_problem}"
-            self._draft.say(conditions.PRICE_UNREADABLE, text, warning=True)
+            self._draft.say(conditions.PRICE_UNREADABLE, text, warning=True, with_status=True)
         return pod.attempt, _name(capacity), _rate(self._snapshot, capacity, node)
 
     def close(self) -> None:

@@ -33,9 +33,9 @@ class Draft:
         """Ask for an act."""
         self._actions.append(action)
 
-    def say(self, reason: str, message: str, *, warning: bool = False) -> None:
-        """Ask for an Event."""
-        self._events.append(actions.Event(reason, message, warning))
+    def say(self, reason: str, message: str, *, warning: bool = False, with_status: bool = False) -> None:
+        """Ask for an Event; see `actions.Event`."""
+        self._events.append(actions.Event(reason, message, warning, with_status))
 
     def wake_at(self, moment: dt.datetime) -> None:
         """Be called again at that moment even if nothing changes until then."""

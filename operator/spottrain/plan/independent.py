@@ -194,7 +194,9 @@ def _after_a_reclaim(draft: drafts.Draft, member: loss.Member) -> dt.datetime | 
 
 
 def _after_a_deletion(pod: snap.Pod, snapshot: snap.Snapshot) -> dt.datetime | None:
-    """At once, if the pod had waited for a node for a while: what deletes every one at once gets few."""
+    """At once, if it made way or had waited for long enough: what deletes every one at once gets few."""
+    if capacity.withdrawn(snapshot, pod):
+        return None
     waited = (snapshot.now - pod.created).total_seconds()
     return _moment(snapshot, SHORTEST_WAIT - waited) if waited < SHORTEST_WAIT else None
 
@@ -327,13 +329,13 @@ def forgive_nodes_when_nothing_else_fits(draft: drafts.Draft) -> bool:
 
 
 def withdraw_who_waits_in_vain(draft: drafts.Draft) -> bool:
-    """An index without a node may go to others by now: another pod of it takes the place of this one."""
-    live, ledger = shard.places(draft).live, shard.Ledger()
-    for index, pod in live.items():
+    """An index without a node may go to others by now: its pod makes way for another.
+
+    It goes only if it still has no node.
+    """
+    for pod in shard.places(draft).live.values():
         if capacity.waits_in_vain(draft.snapshot, pod):
-            ledger.begin_again(index)
-    if ledger.again:
-        draft.update(shards=ledger.put_into(draft.status.shards or kept.Shards()))
+            draft.act(actions.DeletePod(pod.name, pod.uid, version=pod.version))
     return False
 
 

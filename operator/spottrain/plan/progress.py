@@ -6,6 +6,7 @@ in two answers that lie further apart than the timeout. What can't be read is ne
 that it can't is said.
 """
 
+import collections.abc as cabc
 import dataclasses
 
 from spottrain.api import conditions, duration, spec, status
@@ -14,6 +15,9 @@ from spottrain.plan import loss, outlook
 from spottrain.plan import snapshot as snap
 
 STALLED = "Stalled"
+Steps = tuple[int | None, int | None]
+"""Of one life: where it went on, and the last one that it did."""
+NO_STEPS: Steps = (None, None)
 
 
 def asked(snapshot: snap.Snapshot) -> snap.Pod | None:
@@ -76,6 +80,7 @@ def _tell_report(draft: drafts.Draft, report: snap.Report) -> None:
     told = status.Progress(total, rate, report.time)
     _mark_first_step(draft, report)
     draft.update(step=_newest(draft.status.step, report.step), progress=told)
+    _tell_lives(draft, {draft.snapshot.status.attempt_id: (report.first, report.step)})
     if report.saved is not None and not _is_older(report.saved, draft.status.checkpoint):
         draft.update(checkpoint=report.saved)
     if report.stop is not None:
@@ -94,6 +99,21 @@ def _mark_first_step(draft: drafts.Draft, report: snap.Report) -> None:
         draft.update(attempts=(*before, dataclasses.replace(last, stepping=report.time)), restart=restart)
 
 
+def _tell_lives(draft: drafts.Draft, told: cabc.Mapping[str, Steps]) -> None:
+    """Of attempts by their ID; a program that starts anew within its attempt goes on later."""
+    attempts = list(draft.status.attempts)
+    for place, one in enumerate(attempts):
+        if one.id in told:
+            first, last = _both((one.resume_step, one.last_step), told[one.id])
+            attempts[place] = dataclasses.replace(one, resume_step=first, last_step=last)
+    draft.update(attempts=tuple(attempts))
+
+
+def _both(known: Steps, said: Steps) -> Steps:
+    firsts = [step for step in (known[0], said[0]) if step is not None]
+    return min(firsts, default=None), _newest(known[1], said[1])
+
+
 def _is_older(said: status.Checkpoint, known: status.Checkpoint | None) -> bool:
     """By their times: a worker's last word is newer than what it told while it lived."""
     if known is None or known.time is None or said.time is None:
@@ -103,15 +123,18 @@ def _is_older(said: status.Checkpoint, known: status.Checkpoint | None) -> bool:
 
 def _tell_last_words(draft: drafts.Draft) -> None:
     """Of pods that have ended; the termination message of a life says what it saved last."""
+    lives: dict[str, Steps] = {}
     for pod in (*draft.snapshot.departed, *draft.snapshot.pods):
         if pod.said is None:
             continue
         draft.update(step=_newest(draft.status.step, pod.said.step))
+        lives[pod.attempt_id] = _both(lives.get(pod.attempt_id, NO_STEPS), (pod.said.first, pod.said.step))
         known, step = draft.status.checkpoint, pod.said.saved_step
         if step is None or pod.said.save_seconds is None or (known is not None and known.step >= step):
             continue
         moment = pod.said.saved_time or (pod.exit.finished if pod.exit else None)
         draft.update(checkpoint=status.Checkpoint(step, moment, pod.said.save_seconds))
+    _tell_lives(draft, lives)
 
 
 def _tell_grace(draft: drafts.Draft, stop: snap.Stop) -> None:

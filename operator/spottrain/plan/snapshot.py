@@ -61,6 +61,11 @@ class Words:
     saved_time: dt.datetime | None = None
     resumed_from: int | None = None
 
+    @property
+    def first(self) -> int | None:
+        """The first step of its life."""
+        return statuses.first_step(self.resumed_from, self.step)
+
 
 @dataclasses.dataclass(frozen=True)
 class Exit:
@@ -293,6 +298,13 @@ class Report:
     """Why the sidecar doesn't store the newest checkpoint; empty if it does, or if there is none."""
     began: dt.datetime | None = None
     """When it had restored and went on training, in this life."""
+    resumed_from: int | None = None
+    """The step of the checkpoint that it went on from."""
+
+    @property
+    def first(self) -> int | None:
+        """The first step of this life."""
+        return statuses.first_step(self.resumed_from, self.step, began=self.began is not None)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -26,6 +26,24 @@ def test_what_nobody_is_left_to_tell_is_unknown():
     assert (third.lost, third.onward) == (None, None)
 
 
+def test_what_workers_told_the_operator_is_known_when_their_pods_are_gone():
+    attempts = real.digits()[0]["status"]["attempts"]
+    for attempt, (first, last) in zip(attempts, ((0, 69), (64, 126), (105, 299)), strict=True):
+        attempt |= {"resumeStep": first, "lastStep": last}
+
+    lives = history.tell(real.job(attempts=attempts)).lives
+
+    assert [life.steps for life in lives] == ["0..69", "64..126", "105..299"]
+    assert [life.lost for life in lives] == [6, 22, None]
+
+
+def test_a_new_attempt_that_has_told_nothing_has_not_done_the_steps_of_the_one_before():
+    job, _ = real.digits()
+    job["status"] |= {"phase": "Restarting", "progress": {"step": 126}}
+
+    assert history.tell(job).lives[-1].steps == ""
+
+
 def test_an_attempt_waits_for_its_workers_and_then_runs():
     assert [life.seconds(real.NOW) for life in real.told().lives] == [(2, 20), (4, 21), (12, 39)]
 
@@ -70,7 +88,7 @@ def test_any_last_word_of_a_program_is_taken(message: str):
     for pod in pods:
         pod["status"]["containerStatuses"][0]["state"]["terminated"]["message"] = message
 
-    assert [life.step for life in history.tell(job, pods).lives] == [None, None, 299]
+    assert [life.step for life in history.tell(job, pods).lives] == [None, None, None]
 
 
 def test_a_worker_that_was_stopped_before_it_restored_says_nothing_of_steps():

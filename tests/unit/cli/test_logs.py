@@ -1,13 +1,14 @@
 """`logs`: attempt after attempt, whatever is still there."""
 
 import copy
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from spottrain import errors
-from spottrain.cli import history, logs
+from spottrain.cli import history, kubectl, logs, once
 from tests.unit.cli import real
 from tests.unit.train.virtual import VirtualClock
 
@@ -26,12 +27,18 @@ class Cluster:
         yield f"hello from {arguments[2]}\n"
 
 
-def read(
-    wish: logs.Wish, *versions: history.History, lost: str = ""
-) -> tuple[bool, list[str], list[str], Cluster]:
-    """Whether any was read, the log, the remarks; the job is as in each version in turn."""
-    cluster, out, notes = Cluster(lost), [], []  # type: ignore[var-annotated]
-    states = iter(versions)
+Read = tuple[bool, list[str], list[str], Cluster]
+
+
+def read(wish: logs.Wish, *versions: history.History, lost: str = "") -> Read:
+    """Whether any was read, the log, the remarks; the job is as in each version in turn, and then so."""
+    return read_of(Cluster(lost), wish, *versions)
+
+
+def read_of(cluster: Cluster, wish: logs.Wish, *versions: history.History) -> Read:
+    out: list[str] = []
+    notes: list[str] = []
+    states = itertools.chain(versions, itertools.repeat(versions[-1]))
     reader = logs.Reader(wish, cluster, lambda: next(states), VirtualClock(), out.append, notes.append)
     return reader.read(), out, notes, cluster
 
@@ -101,8 +108,121 @@ def test_following_goes_on_into_the_next_attempt_when_its_worker_has_started():
 
     assert done
     assert out == ["hello from digits-0-2\n", "hello from digits-0-3\n"]
-    assert all(asked[-1] == "--follow" for asked in cluster.asked)
+    assert all(asked[3:] == ("--follow", "--timestamps") for asked in cluster.asked)
     assert not [note for note in notes if "has not started" in note]
+
+
+class Breaking(Cluster):
+    """The log of one pod, of which each read gets so much; `broken`: with an error at its end."""
+
+    def __init__(self, *parts: str, broken: bool) -> None:
+        super().__init__()
+        self.parts = list(parts)
+        self.broken = broken
+
+    def stream(self, *arguments: str) -> Iterator[str]:
+        self.asked.append(arguments)
+        yield from self.parts.pop(0).splitlines(keepends=True)
+        if self.broken and self.parts:
+            raise errors.ClusterError("unexpected EOF")
+
+
+def stamped(second: str, text: str) -> str:
+    return f"2026-11-29T21:00:{second}Z {text}"
+
+
+FIRST, SECOND = stamped("07.900000001", "one\n"), stamped("08.100000001", "two\n")
+TWIN = stamped("08.100000001", "two\n")
+THIRD = stamped("08.300000001", "three\n")
+
+
+def running() -> history.History:
+    return followed(3, containerStatuses=[{"name": "train", "state": {"running": {"startedAt": STARTED}}}])
+
+
+STARTED = "2026-11-29T21:00:00Z"
+
+
+@pytest.mark.parametrize("broken", [True, False])
+def test_a_connection_that_breaks_is_opened_again_and_each_line_is_printed_once(broken: bool):
+    """In the middle of a line, of two that are alike to the nanosecond the second one; silently or not."""
+    log = Breaking(FIRST + SECOND + THIRD[:20], SECOND + TWIN + THIRD, THIRD, broken=broken)
+
+    done, out, notes, cluster = read_of(log, logs.Wish(attempt=3, follow=True), *[running()] * 3, real.told())
+
+    assert (done, out) == (True, ["one\n", "two\n", "two\n", "three\n"])
+    assert [asked[3:] for asked in cluster.asked] == [
+        ("--follow", "--timestamps"),
+        ("--follow", "--timestamps", "--since-time=2026-11-29T21:00:07Z"),
+        ("--follow", "--timestamps", "--since-time=2026-11-29T21:00:07Z"),
+    ]
+    assert notes[1:] == ["the log of digits-0-3 broke off, and is opened again: unexpected EOF"] * broken
+
+
+def test_a_pod_that_is_gone_before_its_log_is_read_to_the_end_is_said():
+    job, pods = real.digits()
+    gone = history.tell(job, [one for one in pods if one["metadata"]["name"] != "digits-0-3"])
+    log = Breaking(FIRST, "", broken=True)
+
+    done, out, notes, _ = read_of(log, logs.Wish(attempt=3, follow=True), running(), running(), gone)
+
+    assert (done, out) == (True, ["one\n"])
+    assert notes[-1] == "digits-0-3 is gone, and what was not read of its log with it"
+
+
+def outlasting(found: errors.ClusterError) -> list[str]:
+    """The lines that come of a log that breaks while the job can't be found for that reason."""
+    told: list[history.History | errors.ClusterError] = [
+        running(),
+        running(),
+        found,
+        real.told(),
+        real.told(),
+    ]
+    states = iter(told)
+    out: list[str] = []
+
+    def find() -> history.History:
+        state = next(states)
+        if isinstance(state, errors.ClusterError):
+            raise state
+        return state
+
+    log, wish = Breaking(FIRST, SECOND, SECOND, broken=True), logs.Wish(attempt=3, follow=True)
+    logs.Reader(wish, log, find, VirtualClock(), out.append, lambda _: None).read()
+    return out
+
+
+def test_following_outlasts_an_api_server_that_gives_no_answer():
+    assert outlasting(kubectl.failure("get", "dial tcp: connection refused")) == ["one\n", "two\n"]
+
+
+def test_following_ends_with_a_job_that_is_gone():
+    with pytest.raises(errors.ClusterError, match="there is no job digits"):
+        outlasting(errors.ClusterError("there is no job digits"))
+
+
+def test_a_log_whose_last_line_has_no_end_is_printed_whole_and_the_kubelets_own_remark_too():
+    log = Breaking(FIRST + "unable to retrieve more\n" + THIRD.rstrip("\n"), broken=False)
+
+    _, out, _, _ = read_of(log, logs.Wish(attempt=3, follow=True), real.told())
+
+    assert out == ["one\n", "unable to retrieve more\n", "three"]
+
+
+def test_what_a_node_wrote_in_its_own_time_zone_is_read_on_from_the_same_moment():
+    lines = once.Once()
+    assert lines.line("2026-11-29T22:30:00.5+01:30 one\n") == "one\n"
+    assert lines.reopen() == ("--timestamps", "--since-time=2026-11-29T20:59:59Z")
+
+
+def test_no_more_than_what_may_come_again_is_remembered():
+    lines = once.Once()
+    for minute in range(10):
+        assert lines.line(f"2026-11-29T21:0{minute}:00.5Z line\n") == "line\n"
+    lines.reopen()
+    assert lines.line("2026-11-29T21:08:00.5Z line\n") == "line\n"
+    assert lines.line("2026-11-29T21:09:00.5Z line\n") is None
 
 
 def test_a_worker_that_has_not_started_is_said_and_why():

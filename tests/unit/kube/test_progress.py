@@ -213,6 +213,7 @@ def test_a_report_holds_what_the_library_says() -> None:
         story.worker.more = {
             "total": 1000,
             "perSecond": 3.125,
+            "resumedFrom": 20,
             "began": 1767225600.25,
             "checkpoint": {"step": 40, "time": 1767225600.25, "seconds": 12.1, "blockedSeconds": 0.8},
             "stop": {"seconds": 12.4, "graceSeconds": 25.0, "fits": True},
@@ -228,7 +229,9 @@ def test_a_report_holds_what_the_library_says() -> None:
             saved=status.Checkpoint(40, moment, 12.1),
             stop=snap.Stop(12.4, 25.0, fits=True),
             began=moment,
+            resumed_from=20,
         )
+        assert report.first == 21
 
     play(body)
 
@@ -237,7 +240,13 @@ def test_a_report_holds_what_the_library_says() -> None:
     "more",
     [
         {"total": "x", "perSecond": "fast", "checkpoint": 7, "stop": []},
-        {"total": -1, "perSecond": -2.0, "checkpoint": {"step": -1}, "stop": {"seconds": 1e300}},
+        {
+            "total": -1,
+            "resumedFrom": -1,
+            "perSecond": -2.0,
+            "checkpoint": {"step": -1},
+            "stop": {"seconds": 1e300},
+        },
         {
             "perSecond": True,
             "began": "noon",

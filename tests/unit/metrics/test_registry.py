@@ -5,6 +5,8 @@ import time
 
 import prometheus_client as prometheus
 import pytest
+from prometheus_client import exposition
+from prometheus_client.openmetrics import parser
 
 from spottrain.api import duration, status
 from spottrain.metrics import registry
@@ -168,6 +170,31 @@ def test_the_time_to_run_again_is_split_where_all_workers_have_a_node() -> None:
     names = ("reclaim_to_running", "reclaim_to_placed", "placed_to_running")
     sums = [f"spottrain_{name}_seconds_sum" for name in names]
     assert [metrics.registry.get_sample_value(one, {"namespace": "t"}) for one in sums] == [50, 40, 10]
+
+
+def test_reclaims_and_restarts_lead_to_the_job_and_its_attempt_in_openmetrics_alone() -> None:
+    begun, ran = (duration.parse_time(f"2026-01-01T00:00:{second}Z") for second in ("00", "50"))
+    lost = status.Reclaim(begun, "NodeLost", "n1", "zone-a", "spot", "aws", 0, 1, "p5")
+    again = status.Attempt(2, "b", status.Cause.RECLAIMED, begun)
+    waiting = dataclasses.replace(ONE, attempt=2, attempts=(again,))
+    running = dataclasses.replace(waiting, attempts=(dataclasses.replace(again, running=ran),))
+    metrics = registry.Metrics()
+    name = "j" * 52  # the longest
+    metrics.saw(dataclasses.replace(change(name, ONE, waiting), reclaims=(lost,)))
+    metrics.saw(change(name, waiting, running))
+    encode, _ = exposition.choose_encoder("application/openmetrics-text;version=1.0.0;q=0.5,text/plain;q=0.3")
+    text = encode(metrics.registry).decode()
+    points = {
+        sample.name: (sample.exemplar.labels, sample.exemplar.value)
+        for family in parser.text_string_to_metric_families(text)  # type: ignore[no-untyped-call]
+        for sample in family.samples
+        if sample.exemplar
+    }
+    assert points == {
+        "spottrain_reclaims_total": ({"job": name, "attempt": "1"}, 1),
+        "spottrain_reclaim_to_running_seconds_bucket": ({"job": name, "attempt": "2"}, 50),
+    }
+    assert "# {" not in shown(metrics)
 
 
 def test_the_slack_until_a_deadline_is_shown_while_it_is_known() -> None:

@@ -91,6 +91,19 @@ def test_a_price_that_cannot_be_read_is_said_once_for_a_node_and_not_where_the_j
         assert len([one for one in cluster.events if one.reason == conditions.PRICE_UNREADABLE]) == times
 
 
+def test_a_price_that_cannot_be_read_is_said_once_although_the_status_waits_to_be_written() -> None:
+    cluster = virtual.Cluster(virtual.wishes(workers=1))
+    cluster.change_node("n1", rate_problem='"dear" is no price')
+    cluster.settle()
+    cluster.bind("tr-0-1", "n1")
+    told = []
+    for waits in (True, True, False, False):
+        cluster.words_wait = waits
+        cluster.step()
+        told.append(sum(one.reason == conditions.PRICE_UNREADABLE for one in cluster.events))
+    assert told == [0, 0, 1, 1]
+
+
 def test_24_hours_with_three_reclaims_that_lost_ten_minutes_cost_7_35_and_save_16_65() -> None:
     """24 h of work at 70 % off: the same work on demand costs 24."""
     offer = prices.Prices(prices.parse("0.30"), prices.parse("1"))

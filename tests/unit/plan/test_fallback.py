@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 
 from spottrain.api import clouds, conditions, spec, status
-from spottrain.plan import actions, capacity
+from spottrain.plan import actions, capacity, decide
 from spottrain.plan import snapshot as snap
 from tests.unit.plan import virtual
 
@@ -309,6 +309,21 @@ def test_a_fallback_taken_out_of_the_spec_is_over() -> None:
 
 
 # Independent.
+
+
+def test_an_index_that_gets_a_spot_node_as_it_makes_way_keeps_it() -> None:
+    """The DELETE is of the pod as it was seen, without a node; nothing is recorded before that has gone."""
+    cluster = waiting(virtual.Cluster(virtual.shards(workers=1, spot=SPOT)))
+    cluster.pass_time(AFTER)
+    cluster.step()
+    cluster.pods["tr-0-1"] = dataclasses.replace(cluster.pods["tr-0-1"], version="v1")
+    plan = decide.decide(cluster.snapshot())
+    deleted = [(one.name, one.version) for one in plan.actions if isinstance(one, actions.DeletePod)]
+    assert deleted == [("tr-0-1", "v1")]
+    with_spot(cluster).bind("tr-0-1", "n1")
+    cluster.run("tr-0-1")
+    cluster.settle()
+    assert (list(cluster.pods), cluster.status.reclaims) == (["tr-0-1"], 0)
 
 
 def test_indexes_that_wait_go_and_those_that_come_after_do_not_wait_again() -> None:

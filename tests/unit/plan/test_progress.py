@@ -84,6 +84,42 @@ def test_what_a_life_began_with_is_no_save_of_its_own() -> None:
     assert cluster.status.checkpoint is None
 
 
+def steps(one: status.Status) -> list[tuple[int | None, int | None]]:
+    return [(attempt.resume_step, attempt.last_step) for attempt in one.attempts]
+
+
+def drained(cluster: virtual.Cluster, name: str, said: snap.Words) -> None:
+    """The worker is evicted, leaves that last word, and the gang is whole again."""
+    cluster.evict(name)
+    cluster.settle()
+    cluster.end(name, 75, said=said)
+    cluster.recovered()
+
+
+def test_each_attempt_keeps_where_it_went_on_and_how_far_it_came() -> None:
+    """The first tells it while it lives, and once more when it ends; of the second nobody could ask."""
+    cluster = virtual.Cluster().running()
+    told(cluster, began=cluster.now)
+    drained(cluster, "tr-1-1", snap.Words("preempted", 57, 50, 3.5))
+    told(cluster, step=None, resumed_from=50)
+    assert steps(cluster.status) == [(0, 57), (51, None)]
+    drained(cluster, "tr-1-2", snap.Words("preempted", 66, 50, None, resumed_from=50))
+    assert steps(cluster.status) == [(0, 57), (51, 66), (None, None)]
+    assert [one.get("lastStep") for one in status.render(cluster.status)["attempts"]] == [57, 66, None]
+
+
+def test_a_program_that_starts_anew_within_an_attempt_is_the_same_life() -> None:
+    cluster = virtual.Cluster().running()
+    told(cluster, step=57, resumed_from=20)
+    assert steps(told(cluster, step=44, resumed_from=40)) == [(21, 57)]
+
+
+def test_a_life_that_ended_before_it_began_went_on_nowhere() -> None:
+    cluster = virtual.Cluster().running()
+    drained(cluster, "tr-1-1", snap.Words("preempted"))
+    assert steps(cluster.status) == [(None, None), (None, None)]
+
+
 def test_a_save_that_fits_the_grace_is_a_condition_without_an_event() -> None:
     cluster = virtual.Cluster().running()
     events = len(cluster.events)
@@ -110,6 +146,10 @@ def test_a_report_alone_decides_nothing_but_its_step() -> None:
     one = status.Status(step=41)
     more = dataclasses.replace(one, progress=status.Progress(1000, 3.0, virtual.EPOCH), checkpoint=SAVED)
     assert more.decides_as(one)
+    attempt = status.Attempt(1, "a", status.Cause.INITIAL, virtual.EPOCH)
+    further = dataclasses.replace(attempt, resume_step=0, last_step=41)
+    both = [dataclasses.replace(one, attempts=(life,)) for life in (attempt, further)]
+    assert both[0].decides_as(both[1])
     assert not dataclasses.replace(one, step=42).decides_as(one)
 
 

@@ -128,7 +128,9 @@ class Cluster:
         assert plan.status.attempt <= before.attempt + 1, "attempts were skipped"
         _says_declared_words(plan)
         # The real thing loses fractions of a second on the way through the API server; so do we.
-        if not (self.words_wait and plan.status.decides_as(before)):
+        if self.words_wait and plan.status.decides_as(before):
+            plan = plan.unwritten()
+        else:
             self.status = status.parse(status.render(plan.status))
         if self.refusal is not None and self.refusal.generation != self.generation:
             self.refusal = None
