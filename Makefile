@@ -63,9 +63,9 @@ manifests: venv ## make anew what is made from crds/, charts/ and metrics: copie
 	PYTHONPATH=.:operator $(PY) -m manifests.render
 
 .PHONY: pictures
-pictures: venv ## pictures of the Grafana boards, of a story on the local cluster: docs/pictures/*.png
+pictures: venv ## pictures of the Grafana boards (of a story on a local cluster), the report and the plugin: docs/pictures/*.png
 	mkdir -p docs/pictures
-	SPOTTRAIN_PICTURES=docs/pictures $(BIN)/pytest -n 0 tests/cluster/test_boards.py
+	SPOTTRAIN_PICTURES=docs/pictures $(BIN)/pytest -n 0 tests/cluster/test_boards.py tests/cli/test_report_page.py tests/cli/test_terminal.py
 
 build/docs/ready: requirements/docs.txt
 	$(PYTHON) -m venv build/docs
