@@ -96,6 +96,27 @@ def test_a3_peers_that_fall_with_a_killed_node_are_charged_to_nobody(site: Site)
     assert [one["cause"] for one in status["attempts"]] == ["Initial", "Reclaimed"]
 
 
+def test_a_program_that_fails_while_its_peers_are_being_started_is_charged_for_it(site: Site) -> None:
+    """Kubelets say ContainerStatusUnknown of the peers, which are stopped before they ran, as of a lost machine."""
+    document = site.manifest("ring.py", workers=4, maxFailures=0)
+    (container,) = document["spec"]["template"]["spec"]["containers"]
+    container["envFrom"].append({"secretRef": {"name": "late"}})
+    container["command"] = ["false"]
+    site.job.applied(document)
+
+    def wait_for_it() -> bool:
+        pods = site.job.pods().values()
+        states = [one["state"] for pod in pods for one in pod["status"].get("containerStatuses", ())]
+        reasons = [state.get("waiting", {}).get("reason") for state in states]
+        return reasons == ["CreateContainerConfigError"] * 4
+
+    site.job.wait("containers that wait for a Secret", wait_for_it, PATIENCE)
+    site.lab.kubectl("-n", site.job.namespace, "create", "secret", "generic", "late", "--from-literal=a=b")
+    site.job.wait_phase("Failed", PATIENCE)
+    status = site.job.status()
+    assert (status["reclaims"], status["failures"]) == (0, 1)
+
+
 def test_an_eviction_asks_every_rank_to_stop_within_two_seconds(site: Site) -> None:
     """Each with its whole grace, so that they can save together."""
     site.job.applied(site.manifest("ring.py", workers=3))

@@ -246,7 +246,22 @@ def _exit(raw: Object) -> snap.Exit | None:
         finished=duration.optional_time(first.get("finishedAt")),
         started=duration.optional_time(first.get("startedAt")),
         out_of_memory=first["exitCode"] != 0 and any(one.get("reason") == "OOMKilled" for one in ends),
+        ran=not _never_ran(raw),
     )
+
+
+def _never_ran(raw: Object) -> bool:
+    """Its kubelet says ContainerStatusUnknown of a container that it had not started yet.
+
+    It says so of each that hasn't ended when it removes a pod (`TerminatePod` of its status manager). Of one
+    that did run and whose machine then forgot it there is a restart, or an end before this one, on record
+    (`convertToAPIContainerStatuses`).
+    """
+    statuses = (raw.get("status") or {}).get("containerStatuses") or ()
+    main = next((one for one in statuses if one.get("name") == main_container(raw)), {})
+    end = (main.get("state") or {}).get("terminated") or {}
+    earlier = main.get("restartCount") or (main.get("lastState") or {}).get("terminated")
+    return end.get("reason") == snap.FORGOTTEN and not earlier
 
 
 def _words(raw: Object) -> snap.Words | None:

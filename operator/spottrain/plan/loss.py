@@ -21,7 +21,8 @@ alive                                      Alive
 Evidence of a reclaim on a pod that Failed: the DisruptionTarget condition; a deletion that came before its
 end; a node that is lost, gone or under notice (Karpenter deletes pods without the condition); the kubelet's
 own shutdown (`Terminated`, `NodeShutdown`); a kubelet that came back to find the container gone
-(`ContainerStatusUnknown`, or exit 255 `Unknown`): its machine was restarted or replaced.
+(`ContainerStatusUnknown`, or exit 255 `Unknown`): its machine was restarted or replaced. It says the former
+of a container that never ran too, of a pod that was deleted: that is evidence of the deletion alone.
 
 One container decides for its pod (`kube/views.py` says which): whatever runs on beside it, such as a mesh's
 proxy, is ended with the pod when the attempt or the job is over.
@@ -177,9 +178,10 @@ def _pod_evidence(pod: snap.Pod, snapshot: snap.Snapshot) -> tuple[str, str] | N
     if pod.outcome == "Failed" and pod.reason in _SHUTDOWN_REASONS:
         return NODE_SHUTDOWN, f"{pod.name}: the kubelet of {pod.node} shut down"
     lost_by_kubelet = pod.exit is not None and (
-        pod.exit.reason == "ContainerStatusUnknown" or (pod.exit.code == 255 and pod.exit.reason == "Unknown")
+        pod.exit.reason == snap.FORGOTTEN or (pod.exit.code == 255 and pod.exit.reason == "Unknown")
     )
-    if pod.outcome == "Failed" and lost_by_kubelet:
+    never_ran = pod.asked_to_stop and pod.exit is not None and not pod.exit.ran
+    if pod.outcome == "Failed" and lost_by_kubelet and not never_ran:
         return NODE_RESTARTED, f"{pod.name}: node {pod.node} was restarted under it"
     if pod.asked_to_stop:
         return POD_DELETED, f"{pod.name} was deleted"

@@ -67,15 +67,23 @@ class Words:
         return statuses.first_step(self.resumed_from, self.step)
 
 
+FORGOTTEN = "ContainerStatusUnknown"
+"""A kubelet's reason for the end of a container of which it knows nothing."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Exit:
-    """How the container that decides ended. `out_of_memory`: it failed, and some container was OOMKilled."""
+    """How the container that decides ended. `out_of_memory`: it failed, and some container was OOMKilled.
+
+    `ran` is False where its kubelet was told to remove the pod before it had started that container.
+    """
 
     code: int
     reason: str
     finished: dt.datetime | None = None
     out_of_memory: bool = False
     started: dt.datetime | None = None
+    ran: bool = True
 
 
 @dataclasses.dataclass(frozen=True)

@@ -72,6 +72,28 @@ def test_an_exit_before_the_deletion_was_asked_for_was_not_asked_for() -> None:
     assert views.pod(before).asked_to_stop is True
 
 
+@pytest.mark.parametrize(
+    ("before", "ran"),
+    [
+        ({"restartCount": 0, "lastState": {}}, False),
+        ({"restartCount": 1, "lastState": {}}, True),
+        ({"restartCount": 0, "lastState": {"terminated": {"exitCode": 137}}}, True),
+    ],
+    ids=["never started", "forgotten by the runtime", "gone with its machine"],
+)
+def test_a_container_of_which_its_kubelet_knows_nothing_may_never_have_run(
+    before: dict[str, Any], ran: bool
+) -> None:
+    """The shapes of kubelet 1.34, for a pod that was deleted."""
+    end = {"exitCode": 137, "reason": "ContainerStatusUnknown", "startedAt": None, "finishedAt": None}
+    one = {"name": "main", "state": {"terminated": end}, **before}
+    raw = pod({"phase": "Failed", "containerStatuses": [one]})
+    raw["spec"]["containers"] = [{"name": "main"}]
+    view = views.pod(raw)
+    assert view.exit is not None
+    assert view.exit.ran is ran
+
+
 def test_oom_in_any_container_is_seen() -> None:
     status = ended(1)
     status["containerStatuses"].append({"state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}})

@@ -303,6 +303,22 @@ def test_a_machine_that_dies_and_is_back_before_it_is_missed_took_its_peers_down
     assert cluster.status.attempts[-1].reason == "NodeRestarted"
 
 
+@pytest.mark.parametrize(("ran", "counts"), [(False, (0, 1)), (True, (1, 0))])
+def test_a_peer_that_was_stopped_before_it_ran_is_no_evidence_of_a_restarted_machine(
+    ran: bool, counts: tuple[int, int]
+) -> None:
+    """Its kubelet says the same of a container that it had not started yet, and of one that it lost."""
+    cluster = virtual.Cluster()
+    cluster.settle()
+    cluster.run_all()
+    cluster.end("tr-0-1", 1)
+    cluster.settle()
+    for name in ("tr-1-1", "tr-2-1"):
+        cluster.forget(name, ran=ran)
+    cluster.settle()
+    assert (cluster.status.reclaims, cluster.status.failures) == counts
+
+
 def test_a_second_failure_in_a_row_backs_off_and_the_budget_ends_the_job() -> None:
     cluster = virtual.Cluster(virtual.wishes(max_failures=1)).running()
     for attempt in (1, 2):

@@ -344,6 +344,12 @@ class Cluster:
         if self.pods[name].deleting is not None:
             self.remove(name)
 
+    def forget(self, name: str, *, ran: bool) -> None:
+        """Its kubelet removes the deleted pod, and knows nothing of its container: started or not."""
+        end = snap.Exit(137, snap.FORGOTTEN, ran=ran)
+        self._change(name, phase="Failed", running=False, exit=end)
+        self.remove(name)
+
     def fail_on(self, name: str, node: str) -> None:
         """It is given that node, runs there and fails."""
         self.bind(name, node)
