@@ -97,7 +97,7 @@ def test_a3_peers_that_fall_with_a_killed_node_are_charged_to_nobody(site: Site)
 
 
 def test_a_program_that_fails_while_its_peers_are_being_started_is_charged_for_it(site: Site) -> None:
-    """Kubelets say ContainerStatusUnknown of the peers, which are stopped before they ran, as of a lost machine."""
+    """Kubelets say of peers that were stopped before they ran what they say of a lost machine's."""
     document = site.manifest("ring.py", workers=4, maxFailures=0)
     (container,) = document["spec"]["template"]["spec"]["containers"]
     container["envFrom"].append({"secretRef": {"name": "late"}})

@@ -258,7 +258,7 @@ def _never_ran(raw: Object) -> bool:
     (`convertToAPIContainerStatuses`).
     """
     statuses = (raw.get("status") or {}).get("containerStatuses") or ()
-    main = next((one for one in statuses if one.get("name") == main_container(raw)), {})
+    main: Object = next((one for one in statuses if one.get("name") == main_container(raw)), {})
     end = (main.get("state") or {}).get("terminated") or {}
     earlier = main.get("restartCount") or (main.get("lastState") or {}).get("terminated")
     return end.get("reason") == snap.FORGOTTEN and not earlier
