@@ -3,6 +3,7 @@
 import asyncio
 import collections.abc as cabc
 import itertools
+import logging
 import random
 import threading
 from typing import Any
@@ -11,6 +12,9 @@ import kopf
 
 from spottrain.api import names
 from spottrain.controller import reconciler
+from spottrain.kube import errors, recovery
+
+_log = logging.getLogger(__name__)
 
 Deliver = cabc.Callable[[str | None, dict[str, Any]], None]
 
@@ -58,8 +62,21 @@ def settings() -> kopf.OperatorSettings:
     return chosen
 
 
-async def run(work: reconciler.Reconciler, namespaces: tuple[str, ...]) -> None:
-    """Run kopf until cancelled, in a thread and a loop of its own.
+async def run(work: reconciler.Reconciler, namespaces: tuple[str, ...], recovered: recovery.Recovery) -> None:
+    """Run kopf until cancelled, and begin anew when its watch may be dead.
+
+    It lists then, and an object that is as it was asks for no pass.
+    """
+    while True:
+        try:
+            async with recovered.watching():
+                return await _run(work, namespaces)
+        except errors.UnreachableError as error:
+            _log.warning("watch of %s: %s; beginning anew", names.PLURAL, error)
+
+
+async def _run(work: reconciler.Reconciler, namespaces: tuple[str, ...]) -> None:
+    """Run kopf in a thread and a loop of its own.
 
     In ours it would take over the signals, and on its way out cancel every task it finds. It is always
     standalone: another operator's peering must not pause ours.

@@ -222,7 +222,9 @@ class Operator:
             parts.create_task(self.leases.run(), name="leases")
             parts.create_task(self.work.progress.run(), name="progress")
             parts.create_task(self.work.deadlines.run(), name="deadlines")
-            parts.create_task(handlers.run(self.work, self.settings.namespaces), name="kopf")
+            parts.create_task(
+                handlers.run(self.work, self.settings.namespaces, self._client.recovery), name="kopf"
+            )
 
     async def _learn(self) -> None:
         await self.synced()

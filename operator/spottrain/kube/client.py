@@ -19,7 +19,7 @@ from kubernetes.aio import config
 from kubernetes.aio.client import configuration, exceptions, rest
 
 from spottrain.api import names
-from spottrain.kube import errors
+from spottrain.kube import errors, recovery
 
 Object = dict[str, Any]
 T = TypeVar("T")
@@ -64,6 +64,7 @@ class Client:
 
     def __init__(self, settings: configuration.Configuration) -> None:
         self.sent: Sent = lambda method, resource, code: None  # noqa: ARG005 - until somebody counts
+        self.recovery = recovery.Recovery()
         settings.connection_pool_maxsize = CONNECTIONS
         self._settings = settings
         self._rest = rest.RESTClientObject(settings)
@@ -165,9 +166,12 @@ class Client:
             )
         except (aiohttp.ClientError, TimeoutError, OSError, exceptions.ApiException) as error:
             self.sent(verb, what(path), "none")
+            if isinstance(error, TimeoutError):
+                self.recovery.unanswered()
             raise errors.UnreachableError(f"{method} {path}: {error!r}") from error
         answer = cast("aiohttp.ClientResponse", response)
         self.sent(verb, what(path), str(answer.status))
+        self.recovery.answered()
         return answer
 
 

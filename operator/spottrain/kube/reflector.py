@@ -120,16 +120,21 @@ class Reflector:
                 "timeoutSeconds": str(WATCH_SECONDS),
             }
             begun = asyncio.get_running_loop().time()
-            async for event in self._client.watch(self._path, query, SILENCE_SECONDS):
-                self._alive()
-                self._failures = 0
-                version = str(event["object"]["metadata"]["resourceVersion"])
-                if event["type"] == "DELETED":
-                    self._drop(event["object"])
-                elif event["type"] != "BOOKMARK":
-                    self._store(event["object"])
+            async with self._client.recovery.watching():
+                async for event in self._client.watch(self._path, query, SILENCE_SECONDS):
+                    self._alive()
+                    self._failures = 0
+                    version = self._take(event)
             # A server, or a proxy, that ends every watch at once must not be asked in a hot loop.
             await asyncio.sleep(max(0.0, begun + SHORTEST_WATCH - asyncio.get_running_loop().time()))
+
+    def _take(self, event: Object) -> str:
+        thing: Object = event["object"]
+        if event["type"] == "DELETED":
+            self._drop(thing)
+        elif event["type"] != "BOOKMARK":
+            self._store(thing)
+        return str(thing["metadata"]["resourceVersion"])
 
     def _alive(self) -> None:
         self.heard = asyncio.get_running_loop().time()
