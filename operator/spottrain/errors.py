@@ -15,7 +15,8 @@ SpottrainError
 ├── StaleAttempt           a newer attempt has taken over this URI; this process must write nothing more
 ├── BatchError             an input or a result of a batch can't be taken, or inputs were left without one
 ├── ClusterError           kubectl could not do what was asked, or the cluster isn't fit for it
-│   └── ClusterUnreachable it got no answer: trying again later may help
+│   ├── ClusterUnreachable it got no answer: trying again later may help
+│   └── NodeUnreachable    the cluster answers, and one of its nodes does not
 ├── NotReleased            the operator did not say within the time allowed that the last attempt has ended
 └── PeerLost               another rank is dead, or hangs
 """
@@ -87,6 +88,10 @@ class ClusterError(SpottrainError):
 
 class ClusterUnreachable(ClusterError):
     """Kubectl got no answer: trying again later may help."""
+
+
+class NodeUnreachable(ClusterError):
+    """The cluster answers, and one of its nodes does not: it restarts its kubelet, or is gone for good."""
 
 
 class NotReleased(SpottrainError):

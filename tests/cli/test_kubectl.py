@@ -33,6 +33,13 @@ def test_lines_come_one_by_one_and_a_bad_end_is_an_error_that_says_why(says: Say
         next(lines)
 
 
+def test_only_a_newline_ends_a_line(says: Says):
+    r"""Not the `\r` of a progress bar; one at the end stays, and a byte that is no UTF-8 does no harm."""
+    written = says(r"printf 'T1  10%%\r100%%\nT2 done\r\nT3 \377\nT4 no end'")
+
+    assert list(written.stream("logs", "p")) == ["T1  10%\r100%\n", "T2 done\r\n", "T3 \ufffd\n", "T4 no end"]
+
+
 def test_complaints_without_end_do_not_stop_the_lines(says: Says):
     many = says("i=0; while [ $i -lt 20000 ]; do echo complaint >&2; i=$((i+1)); done; echo line")
 

@@ -30,28 +30,56 @@ FLAGS = (
 """Those of kubectl that say which cluster, and who asks; passed on as they are."""
 
 _SHOWN = {"kubeconfig": "the file to use", "context": "of the kubeconfig (the current one)"}
-_UNREACHABLE = (
-    r"Unable to connect|connection to the server|connection refused|no such host|i/o timeout"
-    r"|invalid configuration|does not exist|incomplete configuration|deadline exceeded"
+_KUBECONFIG = (
+    r"(context|cluster|auth info) \S+ does not exist|no server found for cluster"
+    r"|(invalid|incomplete|[Ee]rror in) configuration"
 )
-_MEANINGS = {
-    r"containerLogs": "the node does not answer, so its logs can't be had: is it gone?",
+_NO_ANSWER = (
+    r"Unable to connect|connection to the server|connection refused|no such host|i/o timeout"
+    r"|deadline exceeded"
+)
+_NOT_NOW = (
+    r"\((ServiceUnavailable|ServerTimeout|Timeout|TooManyRequests)\)|Bad Gateway|etcdserver: "
+    r"|apiserver is shutting down|apiserver not ready|client connection lost|GOAWAY|stream error"
+    r"|connection reset by peer|read tcp|unexpected EOF|\": EOF"
+)
+_MEANINGS: dict[str, tuple[type[errors.ClusterError], str]] = {
+    r"containerLogs": (
+        errors.NodeUnreachable,
+        "the node does not answer, so its logs can't be had: is it gone?",
+    ),
     r"doesn't have a resource type \"spottrainingjobs|could not find the requested resource": (
-        "this cluster knows no SpotTrainingJob: install spottrain there (`helm install`, docs/install.md), "
-        "or choose another one with --context"
+        errors.ClusterError,
+        (
+            "this cluster knows no SpotTrainingJob: install spottrain there (`helm install`, "
+            "docs/install.md), or choose another one with --context"
+        ),
     ),
     r"Forbidden": (
-        "the cluster does not allow that: ask for the role `view` in the namespace (the chart adds "
-        "SpotTrainingJobs to it), or name your own namespace with -n"
+        errors.ClusterError,
+        (
+            "the cluster does not allow that: ask for the role `view` in the namespace (the chart adds "
+            "SpotTrainingJobs to it), or name your own namespace with -n"
+        ),
     ),
     r"Unauthorized|must be logged in|provide credentials": (
-        "the cluster does not know you: log in as you do for kubectl, and try `kubectl auth whoami`"
+        errors.ClusterError,
+        "the cluster does not know you: log in as you do for kubectl, and try `kubectl auth whoami`",
     ),
-    _UNREACHABLE: (
-        "kubectl reaches no cluster: `kubectl cluster-info` must work first; see --context and --kubeconfig"
+    _KUBECONFIG: (
+        errors.ClusterError,
+        "the kubeconfig has no such cluster (`kubectl config get-contexts`): see --context and --kubeconfig",
+    ),
+    _NO_ANSWER: (
+        errors.ClusterUnreachable,
+        "kubectl reaches no cluster: `kubectl cluster-info` must work first; see --context and --kubeconfig",
+    ),
+    _NOT_NOW: (
+        errors.ClusterUnreachable,
+        "the API server broke off or has no time, as while it is upgraded: try again in a minute",
     ),
 }
-"""What its words mean, and what to do; the first that fits."""
+"""What its words mean, what is to be raised for them, and what to do; the first that fits."""
 
 
 def add_arguments(one: argparse.ArgumentParser) -> None:
@@ -97,13 +125,12 @@ class Kubectl:
         return done.stdout
 
     def stream(self, *arguments: str) -> Iterator[str]:
-        """Its lines as they come. Raises ClusterError when it ends badly."""
+        r"""Its lines as they come; `\r` (a progress bar) ends none. Raises ClusterError at a bad end."""
         with tempfile.TemporaryFile("w+", errors="replace") as complaints:
             with self._started(arguments, complaints) as process:
                 try:
-                    # `yield from` would close the pipe when no more is wanted, and nobody could wait then.
-                    for line in process.stdout or ():  # noqa: UP028
-                        yield line
+                    for line in process.stdout or ():
+                        yield line.decode(errors="replace")
                     process.wait()
                 finally:
                     process.kill()  # one that has ended doesn't mind
@@ -111,28 +138,32 @@ class Kubectl:
             if process.returncode:
                 raise failure(arguments[0], complaints.read())
 
-    def _started(self, arguments: Sequence[str], complaints: TextIO) -> "subprocess.Popen[str]":
+    def _started(self, arguments: Sequence[str], complaints: TextIO) -> "subprocess.Popen[bytes]":
         command = ["kubectl", *self.flags, *arguments]
         try:
-            return subprocess.Popen(  # noqa: S603 - no shell
-                command, stdout=subprocess.PIPE, stderr=complaints, text=True, errors="replace"
-            )
+            # As bytes: in text mode `\r` would end a line too.
+            return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=complaints)  # noqa: S603 - no shell
         except FileNotFoundError as error:
             raise _no_kubectl() from error
 
 
 def failure(verb: str, said: str) -> errors.ClusterError:
     """What is to be raised for kubectl's complaint."""
-    kind = errors.ClusterUnreachable if re.search(_UNREACHABLE, said) else errors.ClusterError
+    kind, _ = _meaning(said)
     return kind(sentence(verb, said))
 
 
 def sentence(verb: str, said: str) -> str:
     """What kubectl's complaint means, if that is known, with its own words."""
     words = said.strip()
-    meaning = next((text for pattern, text in _MEANINGS.items() if re.search(pattern, words)), "")
+    _, meaning = _meaning(words)
     last = words.splitlines()[-1] if words else "it said nothing"
     return f"{meaning} ({last})" if meaning else f"kubectl {verb}: {words}"
+
+
+def _meaning(said: str) -> tuple[type[errors.ClusterError], str]:
+    found = (meaning for pattern, meaning in _MEANINGS.items() if re.search(pattern, said))
+    return next(found, (errors.ClusterError, ""))
 
 
 def _no_kubectl() -> errors.ClusterError:

@@ -108,8 +108,8 @@ class Reader:
     def read(self) -> bool:
         """All of it, and what is still to come if that is wished; whether any could be read."""
         done, any_read = 0, False
+        one = self.find()  # not `_found`: a cluster that is away from the beginning may be the wrong one
         while True:
-            one = self.find()
             found = pieces(one, self.wish)
             for piece in found:
                 if piece.attempt <= done or (self.wish.follow and not piece.over):
@@ -121,6 +121,19 @@ class Reader:
             if not self.wish.follow or (nothing_to_come and (not found or done >= found[-1].attempt)):
                 return any_read
             self.clock.sleep(POLL_SECONDS)
+            one = self._found()
+
+    def _found(self) -> History:
+        """The job, as soon as the cluster answers; that it does not is said once."""
+        said = False
+        while True:
+            try:
+                return self.find()
+            except errors.ClusterUnreachable as error:
+                if not said:
+                    self.note(f"no answer, so asked again until there is one: {error}")
+                said = True
+                self.clock.sleep(POLL_SECONDS)
 
     def _copied(self, one: History, piece: Piece) -> bool:
         if not piece.pod:
@@ -137,7 +150,8 @@ class Reader:
 
     def _followed(self, namespace: str, pod: str) -> bool:
         """Read until one that began after the pod's end is over: a connection may break without a word."""
-        lines, trouble = once.Once(), ""
+        lines = once.Once()
+        trouble: errors.ClusterError | None = None
         while True:
             fate = self._fate(pod)
             if fate is Fate.GONE:
@@ -145,32 +159,46 @@ class Reader:
                     self.note(f"{pod} is gone, and what was not read of its log with it")
                 return lines.begun
             before, trouble = trouble, self._read(namespace, pod, lines, whole=fate is Fate.ENDED)
-            if trouble and (fate is Fate.ENDED or not lines.begun):
+            if trouble and not _may_pass(trouble, fate, begun=lines.begun):
                 self.note(f"the log of {pod} can't be read{' to its end' if lines.begun else ''}: {trouble}")
                 return lines.begun
-            if fate is Fate.ENDED:
+            if fate is Fate.ENDED and not trouble:
                 return True
             if trouble and not before:
-                self.note(f"the log of {pod} broke off, and is opened again: {trouble}")
+                what = "broke off" if lines.begun else "did not come"
+                self.note(f"the log of {pod} {what}, and is opened again: {trouble}")
             self.clock.sleep(POLL_SECONDS)
 
-    def _read(self, namespace: str, pod: str, lines: once.Once, *, whole: bool) -> str:
-        """Copy what comes; why it broke off, or nothing. `whole`: a line without an end is no broken one."""
-        flags = ("--follow", *lines.reopen())
+    def _read(self, namespace: str, pod: str, lines: once.Once, *, whole: bool) -> errors.ClusterError | None:
+        """Copy what comes; why it broke off, if it did. `whole`: a line without an end is no broken one."""
+        flags, rest = ("--follow", *lines.reopen()), ""
         try:
             for text in self.cluster.stream("logs", f"--namespace={namespace}", pod, *flags):
-                if (text.endswith("\n") or whole) and (line := lines.line(text)) is not None:
-                    self.out(line)
+                if text.endswith("\n"):
+                    self._let_through(lines, text)
+                else:
+                    rest = text
         except errors.ClusterError as error:
-            return str(error)
-        return ""
+            return error
+        if rest and whole:
+            self._let_through(lines, rest)
+        return None
+
+    def _let_through(self, lines: once.Once, text: str) -> None:
+        line = lines.line(text)
+        if line is not None:
+            self.out(line)
 
     def _fate(self, pod: str) -> Fate:
-        """What has become of it; as long as there is no answer, it runs."""
-        try:
-            found = next((one for one in _own(self.find()) if one.pod == pod), None)
-        except errors.ClusterUnreachable:
-            return Fate.RUNS
+        """What has become of it."""
+        found = next((one for one in _own(self._found()) if one.pod == pod), None)
         if found is None:
             return Fate.GONE
         return Fate.RUNS if found.ended is None else Fate.ENDED
+
+
+def _may_pass(trouble: errors.ClusterError, fate: Fate, *, begun: bool) -> bool:
+    """Whether to open the log again. Of a pod that has ended, the node may be gone for good."""
+    if isinstance(trouble, errors.ClusterUnreachable):
+        return True
+    return fate is Fate.RUNS and (begun or isinstance(trouble, errors.NodeUnreachable))

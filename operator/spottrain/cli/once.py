@@ -16,12 +16,16 @@ class Once:
     The API gives a log from a whole second on (`sinceTime`), and a program's two streams may lie a little out
     of order in it. So the log is read again from the second before the newest line on, and what was let
     through of that time is expected to come again.
+
+    A kubelet keeps a long line (a progress bar) as pieces of 16 KiB with a time each. Read again from a
+    moment within it, only the later pieces come, without a timestamp.
     """
 
     def __init__(self) -> None:
         self._newest: dt.datetime | None = None
         self._kept: dict[dt.datetime, Counter[str]] = {}
         self._again: Counter[str] = Counter()
+        self._before = ""  # the last line that is too old to be expected whole
 
     @property
     def begun(self) -> bool:
@@ -37,14 +41,15 @@ class Once:
     def line(self, text: str) -> str | None:
         """The line as the program wrote it; None if it has come before.
 
-        What has no timestamp is the kubelet's own remark.
+        What has no timestamp is the rest of a line that came before, or else the kubelet's own remark.
         """
         if self._again[text] > 0:
             self._again[text] -= 1
             return None
         found = _STAMPED.match(text)
         if found is None:
-            return text
+            whole = text.lstrip("\N{REPLACEMENT CHARACTER}")  # a piece may begin within a character
+            return None if self._before.endswith(whole) else text
         self._keep(duration.parse_time(found[1] + found[2]), text)
         return found[3]
 
@@ -52,4 +57,4 @@ class Once:
         self._newest = second if self._newest is None else max(self._newest, second)
         self._kept.setdefault(second, Counter())[text] += 1
         for old in [one for one in self._kept if one < self._newest - _OVERLAP]:
-            del self._kept[old]
+            self._before = next(reversed(self._kept.pop(old)))

@@ -13,6 +13,7 @@ from spottrain.cli import main as command
 from tests.unit.cli import real
 
 REFUSED = 'Error from server (Forbidden): pods is forbidden: User "ann" cannot list resource "pods"'
+SILENT = 'Error from server: Get "https://10.0.0.5:10250/containerLogs/a/b/c": dial tcp: i/o timeout'
 
 
 class Cluster:
@@ -87,10 +88,7 @@ def test_a_job_that_there_is_not_is_answered_with_names_that_are_near(
         ("error: You must be logged in to the server (Unauthorized)", "does not know you"),
         ("The connection to the server localhost:8080 was refused", "`kubectl cluster-info` must work first"),
         ('error: context "prod" does not exist', "see --context"),
-        (
-            'Error from server: Get "https://10.0.0.5:10250/containerLogs/a/b/c": dial tcp: i/o timeout',
-            "is it gone?",
-        ),
+        (SILENT, "is it gone?"),
     ],
 )
 def test_a_refusal_says_what_to_do_and_ends_with_kubectls_own_words(said: str, words: str):
@@ -98,6 +96,46 @@ def test_a_refusal_says_what_to_do_and_ends_with_kubectls_own_words(said: str, w
 
     assert words in sentence
     assert sentence.endswith(f"({said})")
+
+
+AWAY = [
+    "The connection to the server 10.0.0.1:6443 was refused - did you specify the right host or port?",
+    "Unable to connect to the server: net/http: TLS handshake timeout",
+    "Error from server: etcdserver: leader changed",
+    "Error from server: etcdserver: request timed out",
+    "Error from server (ServiceUnavailable): apiserver not ready",
+    "Error from server (Timeout): the server was unable to return a response in the time allotted",
+    "Error from server (TooManyRequests): the server has received too many requests",
+    'Error from server (InternalError): an error on the server ("apiserver is shutting down") has prevented',
+    'Error from server (InternalError): an error on the server ("<h1>502 Bad Gateway</h1>\n") has prevented',
+    "error: http2: client connection lost",
+    "error: unexpected EOF",
+    'error: couldn\'t get current server API group list: Get "https://10.0.0.1:6443/api": EOF',
+]
+THERE = [
+    'error: context "prod" does not exist',
+    "Error in configuration: context was not found for specified context: prod",
+    'error: no server found for cluster "prod"',
+    'error: auth info "ann" does not exist',
+    "error: invalid configuration: no configuration has been provided",
+    "error: You must be logged in to the server (Unauthorized)",
+    'Error from server (NotFound): pods "timeout" not found',
+    REFUSED,
+]
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        *((said, errors.ClusterUnreachable) for said in AWAY),
+        *((said, errors.ClusterError) for said in THERE),
+        (SILENT, errors.NodeUnreachable),
+    ],
+)
+def test_what_passes_by_itself_is_told_from_what_somebody_must_mend(
+    said: str, kind: type[errors.ClusterError]
+):
+    assert type(kubectl.failure("get", said)) is kind
 
 
 def test_a_refusal_that_is_not_known_is_passed_on():

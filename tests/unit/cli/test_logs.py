@@ -170,36 +170,137 @@ def test_a_pod_that_is_gone_before_its_log_is_read_to_the_end_is_said():
     assert notes[-1] == "digits-0-3 is gone, and what was not read of its log with it"
 
 
-def outlasting(found: errors.ClusterError) -> list[str]:
-    """The lines that come of a log that breaks while the job can't be found for that reason."""
-    told: list[history.History | errors.ClusterError] = [
-        running(),
-        running(),
-        found,
-        real.told(),
-        real.told(),
-    ]
-    states = iter(told)
+class Answering(Cluster):
+    """The log of one pod: each read gets so many lines, or an error in their place."""
+
+    def __init__(self, *reads: list[str | errors.ClusterError]) -> None:
+        super().__init__()
+        self.reads = list(reads)
+
+    def stream(self, *arguments: str) -> Iterator[str]:
+        self.asked.append(arguments)
+        for one in self.reads.pop(0):
+            if isinstance(one, errors.ClusterError):
+                raise one
+            yield one
+
+
+AWAY = kubectl.failure("get", "The connection to the server 10.0.0.1:6443 was refused")
+SILENT = kubectl.failure("logs", 'Get "https://10.0.0.5:10250/containerLogs/a/b/c": dial tcp: i/o timeout')
+GO_ON = logs.Wish(attempt=3, follow=True)
+
+
+def follow(
+    cluster: Cluster, wish: logs.Wish, *states: history.History | errors.ClusterError
+) -> tuple[bool, list[str], list[str]]:
+    """Whether any was read, the log, the remarks; the job is so in turn, or can't be found."""
+    in_turn = iter(states)
     out: list[str] = []
+    notes: list[str] = []
 
     def find() -> history.History:
-        state = next(states)
+        state = next(in_turn)
         if isinstance(state, errors.ClusterError):
             raise state
         return state
 
-    log, wish = Breaking(FIRST, SECOND, SECOND, broken=True), logs.Wish(attempt=3, follow=True)
-    logs.Reader(wish, log, find, VirtualClock(), out.append, lambda _: None).read()
-    return out
+    reader = logs.Reader(wish, cluster, find, VirtualClock(), out.append, notes.append)
+    return reader.read(), out, notes
 
 
-def test_following_outlasts_an_api_server_that_gives_no_answer():
-    assert outlasting(kubectl.failure("get", "dial tcp: connection refused")) == ["one\n", "two\n"]
+def test_following_outlasts_an_api_server_that_is_away_while_a_log_is_read():
+    log = Answering([FIRST, AWAY], [FIRST, SECOND])
+
+    done, out, notes = follow(log, GO_ON, running(), running(), AWAY, AWAY, real.told(), real.told())
+
+    assert (done, out) == (True, ["one\n", "two\n"])
+    assert [note.partition(":")[0] for note in notes[1:]] == [
+        "the log of digits-0-3 broke off, and is opened again",
+        "no answer, so asked again until there is one",
+    ]
+
+
+def test_following_outlasts_an_api_server_that_is_away_between_two_attempts():
+    waiting = followed(3, phase="Pending")
+    log = Answering([FIRST], [SECOND])
+
+    done, out, notes = follow(
+        log, logs.Wish(follow=True), waiting, waiting, AWAY, AWAY, waiting, *[real.told()] * 3
+    )
+
+    assert (done, out) == (True, ["one\n", "two\n"])
+    assert len([note for note in notes if "no answer" in note]) == 1
+
+
+@pytest.mark.parametrize("trouble", [AWAY, SILENT])
+def test_a_running_pod_that_can_not_be_read_at_first_is_followed_later(trouble: errors.ClusterError):
+    log = Answering([trouble], [trouble], [FIRST], [FIRST, SECOND])
+
+    done, out, notes = follow(log, GO_ON, *[running()] * 4, *[real.told()] * 2)
+
+    assert (done, out) == (True, ["one\n", "two\n"])
+    assert notes[1:] == [f"the log of digits-0-3 did not come, and is opened again: {trouble}"]
+
+
+def test_the_end_of_an_ended_pods_log_is_read_when_the_api_server_is_back():
+    """It went in the middle of a line."""
+    log = Answering([FIRST], [FIRST, SECOND[:-2], AWAY], [FIRST, SECOND, THIRD])
+
+    done, out, _ = follow(log, GO_ON, running(), running(), *[real.told()] * 3)
+
+    assert (done, out) == (True, ["one\n", "two\n", "three\n"])
+
+
+def test_an_ended_pods_log_is_given_up_when_its_node_does_not_answer():
+    done, out, notes = follow(Answering([FIRST], [SILENT]), GO_ON, running(), running(), *[real.told()] * 2)
+
+    assert (done, out) == (True, ["one\n"])
+    assert notes[-1] == f"the log of digits-0-3 can't be read to its end: {SILENT}"
+
+
+def test_a_log_that_may_not_be_read_is_given_up():
+    refused = kubectl.failure("logs", 'Error from server (Forbidden): pods "digits-0-3" is forbidden')
+
+    done, out, notes = follow(Answering([refused]), GO_ON, *[running()] * 2)
+
+    assert (done, out) == (False, [])
+    assert notes[-1] == f"the log of digits-0-3 can't be read: {refused}"
 
 
 def test_following_ends_with_a_job_that_is_gone():
     with pytest.raises(errors.ClusterError, match="there is no job digits"):
-        outlasting(errors.ClusterError("there is no job digits"))
+        follow(Answering([FIRST]), GO_ON, running(), running(), errors.ClusterError("there is no job digits"))
+
+
+def test_a_cluster_that_is_away_from_the_beginning_is_an_error():
+    """As somebody chose the wrong one."""
+    with pytest.raises(errors.ClusterUnreachable, match="see --context"):
+        follow(Answering(), GO_ON, AWAY)
+
+
+def test_a_progress_bar_is_printed_once():
+    """Its pod's log is read once more after the end."""
+    bar = stamped("08.100000001", " 10%\r 50%\r100%\n")
+
+    done, out, _ = follow(Answering([FIRST, bar], [bar]), GO_ON, *[running()] * 2, *[real.told()] * 2)
+
+    assert (done, out) == (True, ["one\n", " 10%\r 50%\r100%\n"])
+
+
+def test_the_rest_of_a_long_line_in_which_it_is_read_again_is_not_printed_again():
+    """The kubelet gives its later pieces alone; one begins within a character."""
+    lines = once.Once()
+    bar = " 10%|\u2588   |\r100%|\u2588\u2588\u2588\u2588|\n"
+    assert lines.line(stamped("08.1", bar)) == bar
+    assert lines.line(stamped("40.1", "done\n")) == "done\n"
+
+    assert lines.reopen()[1:] == ("--since-time=2026-11-29T21:00:39Z",)
+
+    cut = bar.encode()[-9:].decode(errors="replace")
+    assert cut[0] == "\ufffd"
+    assert lines.line(cut) is None
+    assert lines.line(stamped("40.1", "done\n")) is None
+    assert lines.line("unable to retrieve container logs\n") == "unable to retrieve container logs\n"
 
 
 def test_a_log_whose_last_line_has_no_end_is_printed_whole_and_the_kubelets_own_remark_too():
