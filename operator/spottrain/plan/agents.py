@@ -79,8 +79,8 @@ def _sentence(unheard: list[snap.Node], of: int, now: dt.datetime) -> str:
 def _no_cloud(cloudless: list[snap.Node], of: int) -> str:
     return (
         f"on {len(cloudless)} of {of} spot nodes that its workers run on the agent knows no cloud to hear "
-        f"notices from ({node_words.NO_NOTICES}): {_named([one.name for one in cloudless])}; the loss of such "
-        "a node is only known when it falls silent. On a cloud that gives notices, set the chart's "
+        f"notices from ({node_words.NO_NOTICES}): {_named([one.name for one in cloudless])}; that such a "
+        "node is lost is only known when it falls silent. On a cloud that gives notices, set the chart's "
         "agent.provider"
     )
 

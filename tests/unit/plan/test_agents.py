@@ -137,8 +137,8 @@ def test_agents_that_know_no_cloud_hear_nothing_and_nothing_is_wrong() -> None:
     assert (found.status, found.reason) == (None, "NoCloud")
     assert found.message == (
         "on 3 of 3 spot nodes that its workers run on the agent knows no cloud to hear notices from "
-        "(NoNotices): n1, n2, n3; the loss of such a node is only known when it falls silent. On a cloud that "
-        "gives notices, set the chart's agent.provider"
+        "(NoNotices): n1, n2, n3; that such a node is lost is only known when it falls silent. On a cloud "
+        "that gives notices, set the chart's agent.provider"
     )
     assert warnings(one) == []
 
