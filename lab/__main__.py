@@ -38,7 +38,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m lab", description="a real Kubernetes cluster on this machine"
     )
     parser.add_argument(
-        "--name", default="main", help="which lab; several can run side by side (default: main)"
+        "--name", default=config.MAIN, help="which lab; several can run side by side (default: %(default)s)"
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_up(commands)
@@ -174,7 +174,7 @@ def _notice(lab: Lab, options: argparse.Namespace) -> None:
     except KeyboardInterrupt:
         notice.withdraw()
         raise
-    print(f"node {options.node} is dead: `python -m lab node back {options.node}` replaces it")
+    print(f"node {options.node} is dead: `{config.command(lab.name)} node back {options.node}` replaces it")
 
 
 def _list() -> None:

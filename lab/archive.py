@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import re
 import tarfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from lab.errors import LabError
+
+# Short names are completed by each tool in its own way, and the kubelet then looks for another one.
+_REFERENCE = re.compile(
+    r"(?:localhost|[a-z0-9-]+(?:\.[a-z0-9-]+)+)(?::\d+)?(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)+:\w[\w.-]{0,127}"
+)
+
+
+def check_reference(text: str) -> str:
+    """The name itself if it has registry and tag; raises LabError otherwise."""
+    if _REFERENCE.fullmatch(text) is None:
+        raise LabError(f"image name {text!r} must have registry and tag, like docker.io/acme/trainer:1")
+    return text
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ from lab.proxy import Proxy
 class Lab:
     """A Kubernetes cluster on this machine, by name. Every method raises LabError when it cannot do it."""
 
-    def __init__(self, name: str = "main") -> None:
+    def __init__(self, name: str = config.MAIN) -> None:
         self.name = config.check_name(name)
         self.state = state.State(name)
 
@@ -147,7 +147,9 @@ class Lab:
 
     def _again(self, wanted: Config) -> str:
         if wanted != self.config():
-            raise LabError(f"lab {self.name} runs with another configuration: `python -m lab down` first")
+            raise LabError(
+                f"lab {self.name} runs with another configuration: `{config.command(self.name)} down` first"
+            )
         kernel.raise_limits(state.HOST_SETTINGS)
         healed = controlplane.heal(self.state, wanted)
         for part in (store, kwok):
@@ -282,7 +284,7 @@ class Lab:
 
     def _config(self) -> Config:
         if (started := self.config()) is None:
-            raise LabError(f"lab {self.name} is down: `python -m lab up` starts it")
+            raise LabError(f"lab {self.name} is down: `{config.command(self.name)} up` starts it")
         return started
 
     def _machine(self, name: str) -> Machine:

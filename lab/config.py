@@ -11,6 +11,7 @@ CAPACITIES: Final = ("on-demand", "spot")
 GPUS_PER_NODE: Final = 4
 SLOTS: Final = 16
 MAX_NODES: Final = 100
+MAIN: Final = "main"
 _NAME: Final = re.compile(r"[a-z]([a-z0-9-]{0,18}[a-z0-9])?")
 
 
@@ -85,6 +86,11 @@ def check_name(name: str) -> str:
     if _NAME.fullmatch(name) is None:
         raise LabError(f"name {name!r} must be 1-20 characters of a-z, 0-9 and -, beginning with a letter")
     return name
+
+
+def command(lab: str) -> str:
+    """What to type before what that lab is to do."""
+    return "python -m lab" if lab == MAIN else f"python -m lab --name {lab}"
 
 
 def check(config: Config) -> Config:

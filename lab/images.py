@@ -68,6 +68,7 @@ def built(dockerfile_dir: Path, tag: str) -> Image:
 
     `tag` is the full reference, such as docker.io/spottrain/operator:0.1.0.
     """
+    archive.check_reference(tag)
     files = context.collect(dockerfile_dir)
     ground = base()
     key = context.digest(dockerfile_dir, files, tag, ground.identity)

@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import clock, node, process, shell
+from lab import clock, config, node, process, shell
 from lab.errors import LabError
 from lab.node_files import Machine
 
@@ -45,5 +45,6 @@ def spawn(machine: Machine, *words: shell.Word, log: Path, pid_file: Path | None
 
 def _enter(machine: Machine) -> list[shell.Word]:
     if (pid := node.init_pid(machine)) is None:
-        raise LabError(f"node {machine.spec.name} does not run: `python -m lab node start` starts it")
+        name, command = machine.spec.name, config.command(machine.state.name)
+        raise LabError(f"node {name} does not run: `{command} node start {name}` starts it")
     return ["nsenter", "--target", pid, *_NAMESPACES, "--"]

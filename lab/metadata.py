@@ -8,7 +8,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lab import build, clock, inside, node
+from lab import build, clock, config, inside, node
 from lab.api import Api
 from lab.errors import LabError
 from lab.network import ALIBABA_METADATA_IP, METADATA_IP
@@ -37,7 +37,8 @@ def adopt(api: Api, machine: Machine, cloud: str) -> None:
     before = api.get(path).expect(name)["spec"].get("providerID")
     if before not in {None, wanted}:
         raise LabError(
-            f"node {name} is {before}: `python -m lab node back {name}` replaces it by one of no cloud"
+            f"node {name} is {before}: `{config.command(machine.state.name)} node back {name}` "
+            "replaces it by one of no cloud"
         )
     api.merge(path, {"spec": {"providerID": wanted}}).expect(f"the providerID of {name}")
 

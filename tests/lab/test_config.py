@@ -23,6 +23,11 @@ def test_node_in_another_form_is_refused_with_the_expected_one(text: str) -> Non
         config.parse_node(text)
 
 
+def test_what_to_type_names_the_lab_unless_it_is_the_main_one() -> None:
+    """A hint can be copied as it stands."""
+    assert [config.command(name) for name in ("main", "two")] == ["python -m lab", "python -m lab --name two"]
+
+
 @pytest.mark.parametrize("name", ["Main", "a_b", "-a", "a-", "1a", "a" * 21, "", "../x"])
 def test_name_that_is_no_kernel_object_name_is_refused(name: str) -> None:
     """Names end up in folders, namespaces and certificates."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import archive, buildah, context
+from lab import archive, buildah, context, images
 from lab.errors import LabError
 
 
@@ -32,6 +32,23 @@ def test_archive_names_the_layers_by_their_digests(tmp_path: Path) -> None:
         manifest = json.load(tar.extractfile("manifest.json"))  # type: ignore[arg-type]
         image = json.load(tar.extractfile(manifest[0]["Config"]))  # type: ignore[arg-type]
     assert image["rootfs"]["diff_ids"] == [f"sha256:{archive.sha256(path)}"]
+
+
+@pytest.mark.parametrize(
+    "text", ["acme/x:1", "x", "docker.io/acme/x", "docker.io/Acme/x:1", "docker.io/:1", ""]
+)
+def test_image_without_registry_or_tag_is_refused_before_it_is_built(tmp_path: Path, text: str) -> None:
+    """Nothing is read of the folder, which has no Dockerfile."""
+    with pytest.raises(LabError, match=r"must have registry and tag, like docker\.io/acme/trainer:1"):
+        images.built(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    "text", ["docker.io/spottrain/operator:0.1.0", "localhost:5000/x:a_b-1.2", "ghcr.io/a/b-c/d_e:1"]
+)
+def test_image_with_registry_and_tag_is_taken(text: str) -> None:
+    """As the kubelet looks it up."""
+    assert archive.check_reference(text) == text
 
 
 @pytest.mark.parametrize("body", [b"", b"no archive"], ids=["empty", "text"])

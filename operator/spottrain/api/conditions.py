@@ -20,7 +20,7 @@ GRACE_SUFFICIENT: Final = "GraceSufficient"
 WINDOW_HOLDS: Final = "WindowHolds"
 """Machines last as long after their notice as the grace counts on. Not there before one didn't."""
 NOTICES_HEARD: Final = "NoticesHeard"
-"""Each spot node of its workers has an armed agent. Not there before one had none."""
+"""Each spot node of its workers has an armed agent. Not there before one heard nothing."""
 CHECKPOINTS_STORED: Final = "CheckpointsStored"
 """The sidecar stores what the program writes to `checkpoint.directory`. Not there before it could not."""
 DEADLINE_FEASIBLE: Final = "DeadlineFeasible"
@@ -105,6 +105,10 @@ AGENTS_LISTEN: Final = "AgentsListen"
 """Each has one again."""
 AGENT_MISSING: Final = "AgentMissing"
 """Some spot nodes of its workers have no armed agent; the message names them."""
+NO_CLOUD: Final = "NoCloud"
+"""The agents of some spot nodes of its workers know no cloud to hear notices from; the message names them."""
+NOT_ON_SPOT: Final = "NotOnSpot"
+"""What was missed is over: none of its workers runs on a spot node."""
 
 # CheckpointsStored
 STORED: Final = "Stored"
@@ -204,7 +208,11 @@ REASONS: Final[dict[str, dict[bool | None, tuple[str, ...]]]] = {
     SPOT_SUFFICIENT: {True: (SPOT_FOUND,), False: (FELL_BACK, FALLBACK_OVER)},
     GRACE_SUFFICIENT: {True: (SAVE_FITS,), False: (SAVE_TOO_SLOW,)},
     WINDOW_HOLDS: {True: (WINDOW_LASTS,), False: (WINDOW_TOO_SHORT,)},
-    NOTICES_HEARD: {True: (AGENTS_LISTEN,), False: (AGENT_MISSING,)},
+    NOTICES_HEARD: {
+        True: (AGENTS_LISTEN,),
+        False: (AGENT_MISSING,),
+        None: (NO_CLOUD, NOT_ON_SPOT),
+    },
     CHECKPOINTS_STORED: {True: (STORED,), False: (NOT_STORED,)},
     DEADLINE_FEASIBLE: {
         True: (ON_TIME,),

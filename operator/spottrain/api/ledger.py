@@ -192,7 +192,7 @@ _FIELDS = {"spot": "spot", "on-demand": "onDemand", "unknown": "unknown"}
 
 
 def _hours(seconds: int) -> float:
-    return round(seconds / 3600, 2)
+    return round(seconds / 3600, 4)
 
 
 def _account(raw: cabc.Mapping[str, Any]) -> Account:

@@ -65,7 +65,8 @@ def parse(text: str) -> Amount:
 
 def amount(priced: Amount) -> Amount:
     """To the cent, from an exact sum of whole seconds times a price per hour: rounded once, here."""
-    return (priced / 3600).quantize(CENT, rounding=decimal.ROUND_HALF_EVEN)
+    # A sum a little below 0 is rounded to -0.00; adding 0 takes the sign away.
+    return (priced / 3600).quantize(CENT, rounding=decimal.ROUND_HALF_EVEN) + 0
 
 
 @dataclasses.dataclass(frozen=True)

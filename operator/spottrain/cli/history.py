@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spottrain.api import clouds, duration, names
+from spottrain.api import clouds, conditions, duration, last_words, names
 from spottrain.api import status as statuses
 
 Object = Mapping[str, Any]
@@ -61,6 +61,10 @@ class Life:
     step: int | None = None
     saved: int | None = None
     onward: int | None = None
+    log: str = ""
+    """The end of the log of its worker that failed last of all; nothing keeps that of other failures."""
+    made: bool = True
+    """Some of its pods were seen. An attempt is recorded first, and then may wait, or be the last."""
 
     @property
     def lost(self) -> int | None:
@@ -200,7 +204,20 @@ def _life(
         step=max((step for step in lasts if step is not None), default=None),
         saved=max((word.saved for word in words if word.saved is not None), default=None),
         onward=follower.first if follower else None,
+        log=_log(one, known),
+        made=bool(workers or known.created) or not known.created_attempt < one.number == known.attempt,
     )
+
+
+def _log(one: statuses.Attempt, known: statuses.Status) -> str:
+    """The end of the log of its worker that failed last: perhaps before an attempt without pods."""
+    failed = conditions.find(known.conditions, conditions.FAILED)
+    spoken = last_words.parted(failed.message)[1] if failed else None
+    if spoken is None:
+        return ""
+    numbers = [each.number for each in known.attempts]
+    whose = spoken.attempt if spoken.attempt in numbers else numbers[-1]
+    return str(spoken).strip() if one.number == whose else ""
 
 
 def _ending(after: statuses.Attempt | None, known: statuses.Status) -> tuple[str, str]:
@@ -210,6 +227,7 @@ def _ending(after: statuses.Attempt | None, known: statuses.Status) -> tuple[str
     if not known.over and known.phase is not statuses.Phase.SUSPENDED:
         return "", ""
     said = next((one.message for one in known.conditions if one.type == known.phase and one.status), "")
+    said, _ = last_words.parted(said)
     return str(known.phase), f"{known.phase}: {said}" if said else str(known.phase)
 
 

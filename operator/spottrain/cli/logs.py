@@ -68,8 +68,10 @@ def _piece(one: History, wish: Wish, number: int, worker: Worker | None, *, last
     who = f"attempt {number}, worker {wish.index}"
     if worker is None:
         still_to_come = last and not one.status.over
-        ending = next((f"; {life.ending}" for life in one.lives if life.number == number and life.ending), "")
-        gone = "no pod yet" if still_to_come else f"its pod is gone, and its log with it{ending}"
+        life = next((each for each in one.lives if each.number == number), None)
+        ending = f"; {life.ending}" if life and life.ending else ""
+        gone = "its pod is gone, and its log with it" if life is None or life.made else "it had no pod"
+        gone = "no pod yet" if still_to_come else gone + ending
         return Piece(number, "", f"{who}: {gone}", over=not still_to_come)
     if worker.began is None:
         return Piece(number, "", f"{who}: {worker.pod} has not started: {worker.state}", over=not last)

@@ -125,8 +125,7 @@ def _timeline(one: History, now: dt.datetime) -> list[Markup]:
 
 
 def _attempt(life: Life, now: dt.datetime) -> list[Content]:
-    first, _, log = (life.ending or "goes on").partition("\n")
-    ended = joined(first, tag("pre", log)) if log else first
+    ended = joined(story.how(life), tag("pre", life.log)) if life.log else story.how(life)
     took = map(words.span, life.seconds(now))
     return [
         life.number,
@@ -218,7 +217,13 @@ def _money(one: History) -> list[Markup]:
 def _conditions(one: History) -> Markup:
     values = {True: "True", False: "False", None: "Unknown"}
     rows = [
-        [each.type, values[each.status], each.reason, each.message, duration.format_time(each.since)]
+        [
+            each.type,
+            values[each.status],
+            each.reason,
+            story.message(one, each),
+            duration.format_time(each.since),
+        ]
         for each in one.status.conditions
     ]
     heads = ("Condition", "Status", "Reason", "Message", "Since")

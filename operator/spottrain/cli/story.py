@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from spottrain.api import duration
+from spottrain.api import conditions, duration, last_words
 from spottrain.cli import history, listing, paint, words
 from spottrain.cli.history import History, Life, Worker
 from spottrain.cli.paint import Line
@@ -14,6 +14,8 @@ from spottrain.cli.paint import Line
 Object = Mapping[str, Any]
 EVENTS_SHOWN = 15
 WORKERS_SHOWN = 8
+SILENT_AFTER = dt.timedelta(minutes=15)
+"""While there are workers the operator writes the ledger every 10 to 12 minutes, if nothing else."""
 _OUTCOMES = {"Complete": "good", "Failed": "bad", "Reclaimed": "wait", "Undetermined": "wait"}
 FALSE_IS_BAD = frozenset(
     {"Accepted", "FloorMet", "GraceSufficient", "WindowHolds", "NoticesHeard", "CheckpointsStored"}
@@ -29,9 +31,24 @@ def lines(
     width = max(len(name) for name, _ in facts(one, now))
     for name, text in facts(one, now):
         yield Line(f"  {name:{width}}  {text}")
+    if silence := _silence(one, now):
+        yield Line(f"  {silence}", "bad")
     yield from _conditions(one)
     yield from _workers(one, nodes) if one.independent else _attempts(one, nodes, now)
     yield from _events(events, now)
+
+
+def _silence(one: History, now: dt.datetime) -> str:
+    """That nobody keeps the status up to date, where that shows."""
+    book = one.status.cost
+    at_work = not one.status.over and any(line.there for line in book.lines)
+    if not at_work or book.time is None or now - book.time < SILENT_AFTER:
+        return ""
+    age = words.span((now - book.time).total_seconds())
+    return (
+        f"the operator last wrote this {age} ago, and does so every 12m while there are workers: "
+        "is it running, and does it watch this namespace?"
+    )
 
 
 def phase_tone(one: History) -> str:
@@ -47,7 +64,7 @@ def facts(one: History, now: dt.datetime) -> list[tuple[str, str]]:
         ("Mode", _mode(one)),
         ("Wall time", words.span(one.wall(now))),
         ("Useful time", "" if one.independent else listing.useful(one, now)),
-        ("Finished" if one.independent else "Step", listing.progress(one)),
+        ("Finished" if one.independent else "Step", _progress(one, now)),
         ("Rate", f"{status.progress.per_second:g} steps a second" if status.progress.per_second else ""),
         ("Reclaims", str(status.reclaims)),
         ("Failures", str(status.failures) + (f" of at most {allowed}" if allowed is not None else "")),
@@ -64,7 +81,7 @@ def facts(one: History, now: dt.datetime) -> list[tuple[str, str]]:
 def money(cost: Object) -> list[tuple[str, str]]:
     """What the ledger of the status says, if there is one."""
     hours = [key for key in cost if key.endswith("Hours") and cost[key]]
-    found = [(_spelt(key.removesuffix("Hours")), f"{cost[key]:g} worker-hours") for key in hours]
+    found = [(_spelt(key.removesuffix("Hours")), words.worker_hours(cost[key])) for key in hours]
     return [*found, *((key.capitalize(), str(cost[key])) for key in ("cost", "saved") if key in cost)]
 
 
@@ -75,8 +92,18 @@ def _spelt(key: str) -> str:
 
 def _mode(one: History) -> str:
     floor = (one.spec.get("spot") or {}).get("onDemandFloor", 0)
-    text = f"{one.mode}, {one.spec.get('workers', 1)} {'indexes' if one.independent else 'workers'}"
+    count = one.spec.get("workers", 1)
+    kind = ("index" if count == 1 else "indexes") if one.independent else words.plural(count, "worker")
+    text = f"{one.mode}, {count} {kind}"
     return f"{text}, at least {floor} of them on demand" if floor else text
+
+
+def _progress(one: History, now: dt.datetime) -> str:
+    """As of when it was told: the status may be most of a minute behind."""
+    known, told = listing.progress(one), one.status.progress.time
+    if one.independent or one.status.over or one.status.step is None or told is None:
+        return known
+    return f"{known} (as of {words.span((now - told).total_seconds())} ago)"
 
 
 def _running(one: History) -> str:
@@ -106,10 +133,18 @@ def _conditions(one: History) -> Iterator[Line]:
     width = max(len(condition.type) for condition in one.status.conditions)
     for condition in one.status.conditions:
         value = {True: "True", False: "False", None: "Unknown"}[condition.status]
-        text = f"  {condition.type:{width}}  {value:7}  {condition.message} ({condition.reason})"
+        first, *rest = message(one, condition).split("\n")
+        text = f"  {condition.type:{width}}  {value:7}  {first} ({condition.reason})"
         bad = condition.type in FALSE_IS_BAD and condition.status is False
         failed = condition.type == "Failed" and condition.status is True
         yield Line(text, "bad" if bad or failed else "")
+        yield from (Line(f"    {line}", "dim") for line in rest)
+
+
+def message(one: History, condition: conditions.Condition) -> str:
+    """What it says; without the end of a log that stands at its attempt."""
+    said, spoken = last_words.parted(condition.message)
+    return said if spoken and any(life.log for life in one.lives) else condition.message
 
 
 def _attempts(one: History, nodes: Mapping[str, Object], now: dt.datetime) -> Iterator[Line]:
@@ -125,20 +160,31 @@ def _attempts(one: History, nodes: Mapping[str, Object], now: dt.datetime) -> It
 
 def _attempt(life: Life, nodes: Mapping[str, Object], now: dt.datetime) -> Iterator[Line]:
     waited, ran = map(words.span, life.seconds(now))
-    took = f"all ran after {waited}, for {ran}" if life.running else f"not all ran, in {waited}"
+    took = (
+        f"all ran after {waited}, for {ran}"
+        if life.running
+        else f"waited {waited}, and never had all workers"
+    )
+    if not life.running and not life.ending:
+        took = f"has waited {waited} for its workers"
     yield Line(f"  {life.number}  {duration.format_time(life.start)}  {took}")
-    first, *rest = (life.ending or "goes on").split("\n")
-    yield Line(f"     {'ended: ' if life.ending else ''}{first}", _OUTCOMES.get(life.outcome, ""))
-    for line in rest:  # the end of a failed worker's log
-        yield Line(f"       {line}", "dim")
+    yield Line(f"     {'ended: ' if life.ending else ''}{how(life)}", _OUTCOMES.get(life.outcome, ""))
+    yield from (Line(f"       {line}", "dim") for line in life.log.splitlines())
     if told := told_of(life):
         yield Line(f"     {told}")
-    if not life.workers:
+    if life.made and not life.workers:
         yield Line("     its pods are gone: stopped ones are removed, others stay for two attempts", "dim")
     for worker in life.workers[:WORKERS_SHOWN]:
         yield Line(f"     {_worker(worker, nodes)}")
     if len(life.workers) > WORKERS_SHOWN:
         yield Line(f"     and {len(life.workers) - WORKERS_SHOWN} more pods")
+
+
+def how(life: Life) -> str:
+    """How it ended, or that it hasn't."""
+    if life.ending:
+        return life.ending + ("" if life.made else " (before this attempt had pods)")
+    return "goes on" if life.made else "it has no pods yet"
 
 
 def told_of(life: Life) -> str:

@@ -46,6 +46,16 @@ def span(seconds: float) -> str:
     return "".join(f"{number}{unit}" for number, unit in parts[first : first + 2] if number) or "0s"
 
 
+def plural(count: int, noun: str) -> str:
+    """The noun, with an s unless it is one."""
+    return noun if count == 1 else f"{noun}s"
+
+
+def worker_hours(hours: float) -> str:
+    """Three digits of what is less than an hour: a small job is some minutes."""
+    return f"{hours:.3g} worker-hours" if hours < 1 else f"{round(hours, 2):g} worker-hours"
+
+
 def as_json(value: Any) -> str:
     """JSON, indented; moments as RFC 3339."""
     return json.dumps(value, indent=2, default=_plain)

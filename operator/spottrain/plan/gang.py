@@ -61,9 +61,9 @@ def _budget_is_spent(draft: drafts.Draft) -> bool:
 
 def _fail(draft: drafts.Draft, last: str) -> None:
     limit = draft.snapshot.max_failures
-    message = f"{draft.status.failures} failures, {limit} allowed" + (
-        f"; the last one: {last}" if last else ""
-    )
+    count = draft.status.failures
+    message = f"{count} failure{'' if count == 1 else 's'}, {limit} allowed"
+    message += f"; the last one: {last}" if last else ""
     ending.fail(draft, conditions.TOO_MANY_FAILURES, message)
 
 
@@ -73,7 +73,8 @@ def complete_when_all_finished(draft: drafts.Draft) -> bool:
     finished = [one for one in draft.members if one.verdict.fate is loss.Fate.FINISHED]
     if len(finished) < workers or len(finished) < len(draft.members):
         return False
-    ending.complete(draft, f"all {workers} workers of attempt {draft.status.attempt} finished")
+    who = "the worker" if workers == 1 else f"all {workers} workers"
+    ending.complete(draft, f"{who} of attempt {draft.status.attempt} finished")
     return True
 
 

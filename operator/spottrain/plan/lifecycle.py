@@ -19,12 +19,10 @@ a pod would be refused for shows later, when the old Job is gone.
 
 import datetime as dt
 
-from spottrain.api import conditions, names, spec, status
+from spottrain.api import conditions, last_words, names, spec, status
 from spottrain.plan import actions, attempts, deadline, pods
 from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
-
-LAST_WORDS = "end of the log of"
 
 
 def leave_a_deleted_job_to_garbage_collection(draft: drafts.Draft) -> bool:
@@ -52,10 +50,10 @@ def _add_last_words(draft: drafts.Draft) -> None:
     tails = [pod for pod in draft.snapshot.pods if pod.tail]
     if failed is None or not failed.status or failed.reason == conditions.DEADLINE_EXCEEDED:
         return
-    if not tails or LAST_WORDS in failed.message:
+    if not tails or last_words.parted(failed.message)[1]:
         return
     last = max(tails, key=lambda pod: (pod.attempt, -pod.index))
-    message = f"{failed.message}\n{LAST_WORDS} {last.name}:\n{last.tail}"
+    message = f"{failed.message}{last_words.LastWords(last.name, last.tail)}"
     draft.condition(conditions.FAILED, True, failed.reason, message)
 
 

@@ -128,8 +128,11 @@ def members(snapshot: snap.Snapshot) -> tuple[Member, ...]:
 def absent(snapshot: snap.Snapshot, index: int, pod: snap.Pod | None) -> Member:
     """The verdict on a worker that is gone: by its pod as it was last seen, if anybody remembers it."""
     verdict = classify(pod, snapshot) if pod else Verdict(Fate.ALIVE)
+    shards = snapshot.status.shards
+    attempt = shards.attempt(index) if shards else snapshot.status.attempt
+    name = pod.name if pod else names.pod_name(snapshot.name, index, attempt)
     if verdict.fate in {Fate.ALIVE, Fate.DOOMED}:
-        verdict = Verdict(Fate.RECLAIMED, POD_VANISHED, f"worker {index}'s pod is gone")
+        verdict = Verdict(Fate.RECLAIMED, POD_VANISHED, f"{name} is gone")
     return Member(index, verdict, pod)
 
 

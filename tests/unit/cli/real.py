@@ -36,6 +36,26 @@ def told(**status: Any) -> history.History:
     return history.tell(job(**status), digits()[1])
 
 
+SAID = "1 failure, 0 allowed; the last one: digits-1-2 exited 1 (Error)"
+GIVEN_UP = {
+    "type": "Failed",
+    "status": "True",
+    "reason": "TooManyFailures",
+    "message": f"{SAID}\nend of the log of digits-1-2:\nTraceback\nKeyError: 'lr'",
+    "lastTransitionTime": "2026-11-29T21:00:49Z",
+}
+
+
+def given_up(**changes: Any) -> history.History:
+    """Attempt 2 failed once too often: attempt 3 was recorded before that was known, and had no pods."""
+    attempts = digits()[0]["status"]["attempts"]
+    del attempts[2]["runningTime"]
+    attempts[2] |= {"cause": "Failed", "reason": "Error", "detail": "digits-1-2 exited 1 (Error)", "index": 1}
+    changed = {"attempts": attempts, "phase": "Failed", "createdAttempt": 2, "conditions": [GIVEN_UP]}
+    pods = [pod for pod in digits()[1] if pod["metadata"]["labels"]["spottrain.dev/attempt"] != "3"]
+    return history.tell(job(**(changed | changes)), pods)
+
+
 def plane() -> tuple[Object, list[Object], list[Object], dict[str, Object]]:
     """A gang of four that lost a worker and failed once, and runs: job, pods, Events, nodes by name."""
     found = json.loads((FOLDER / "plane.json").read_text())

@@ -71,6 +71,12 @@ def test_nothing_to_read_is_no_success():
     assert "its pod is gone" in remark
 
 
+def test_an_attempt_without_pods_has_lost_no_log():
+    _, _, (remark,), _ = read(logs.Wish(attempt=3), real.given_up())
+
+    assert remark == f"attempt 3, worker 0: it had no pod; Failed: {real.SAID}"
+
+
 def test_attempts_of_long_ago_are_one_remark():
     attempts = [
         {**real.digits()[0]["status"]["attempts"][2], "number": number, "id": f"{number}"}

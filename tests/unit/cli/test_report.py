@@ -56,6 +56,14 @@ def test_it_tells_attempts_lost_work_checkpoints_nodes_and_events():
     assert "EvictionByEvictionAPI" in words(section(page, "events"))
 
 
+def test_the_log_of_who_failed_stands_at_its_attempt_alone():
+    page = tree(real.given_up())
+
+    rows = [words(row) for row in section(page, "attempts").iter("tr")]
+    assert [row.endswith("Traceback KeyError: 'lr'") for row in rows] == [False, False, True, False]
+    assert "Traceback" not in words(section(page, "conditions"))
+
+
 def test_it_needs_nothing_from_elsewhere_and_runs_nothing():
     page = tree(real.told())
 

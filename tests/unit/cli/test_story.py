@@ -68,19 +68,94 @@ def test_the_story_tells_each_attempt_with_its_cause_steps_and_nodes():
     assert "     its pods are gone: stopped ones are removed, others stay for two attempts" in text
 
 
-def test_a_failed_workers_log_is_shown_below_its_cause():
-    attempts = real.digits()[0]["status"]["attempts"]
-    attempts[1] |= {
-        "cause": "Failed",
-        "reason": "Error",
-        "detail": "digits-1-1 exited 1\nTraceback\nKeyError",
-    }
+def test_a_failed_workers_log_is_shown_once_and_at_its_own_attempt():
+    text = [line.text for line in story.lines(real.given_up(), {}, [], real.NOW)]
 
-    lines = list(story.lines(real.told(attempts=attempts), {}, [], real.NOW))
+    start = text.index("     ended: Failed (Error) on spot-3: digits-1-2 exited 1 (Error)")
+    assert text[start + 1 : start + 4] == [
+        "       end of the log of digits-1-2:",
+        "       Traceback",
+        "       KeyError: 'lr'",
+    ]
+    assert f"  Failed  True     {real.SAID} (TooManyFailures)" in text
+    assert [line.strip() for line in text].count("KeyError: 'lr'") == 1
 
-    place = [line.text for line in lines].index("     ended: Failed (Error) on spot-2: digits-1-1 exited 1")
-    assert lines[place].tone == "bad"
-    assert [line.text for line in lines[place + 1 : place + 3]] == ["       Traceback", "       KeyError"]
+
+def test_an_attempt_that_the_end_came_before_had_no_pods_and_none_are_gone():
+    text = [line.text for line in story.lines(real.given_up(), {}, [], real.NOW)]
+
+    start = text.index("  3  2026-11-29T20:59:58Z  waited 51s, and never had all workers")
+    assert text[start + 1 : start + 3] == [
+        f"     ended: Failed: {real.SAID} (before this attempt had pods)",
+        "",
+    ]
+
+
+def test_an_attempt_that_waits_for_its_pods_says_so():
+    waiting = real.given_up(
+        phase="Restarting", conditions=[], completionTime=None, nextRetryTime="2026-11-29T21:11:00Z"
+    )
+
+    text = [line.text for line in story.lines(waiting, {}, [], real.NOW)]
+
+    start = text.index("  3  2026-11-29T20:59:58Z  has waited 10m51s for its workers")
+    assert text[start + 1 : start + 3] == ["     it has no pods yet", ""]
+
+
+def test_an_independent_jobs_log_is_indented_below_its_condition():
+    job = real.job(conditions=[real.GIVEN_UP], attempts=[], phase="Failed")
+    job["spec"] |= {"mode": "Independent"}
+
+    text = [line.text for line in story.lines(history.tell(job), {}, [], real.NOW)]
+
+    start = text.index(f"  Failed  True     {real.SAID} (TooManyFailures)")
+    assert text[start + 1 : start + 4] == [
+        "    end of the log of digits-1-2:",
+        "    Traceback",
+        "    KeyError: 'lr'",
+    ]
+
+
+def test_progress_is_of_the_moment_at_which_it_was_told():
+    told = {"step": 149, "total": 300, "time": "2026-11-29T21:10:09Z"}
+    running = real.told(phase="Running", completionTime=None, progress=told)
+
+    assert dict(story.facts(running, real.NOW))["Step"] == "149/300 (50%) (as of 40s ago)"
+    assert dict(story.facts(real.told(progress=told), real.NOW))["Step"] == "149/300 (50%)"
+
+
+def test_a_status_that_nobody_keeps_any_more_says_so():
+    line = {"attempt": 3, "capacity": "spot", "workers": "0-2", "since": 0}
+    cost = {"time": "2026-11-29T20:55:49Z", "ledger": {"accounts": [], "open": [line]}}
+    left = real.told(phase="Running", completionTime=None, cost=cost)
+
+    def said(one: history.History) -> list[paint.Line]:
+        return [each for each in story.lines(one, {}, [], real.NOW) if "last wrote" in each.text]
+
+    assert said(left) == [
+        paint.Line(
+            "  the operator last wrote this 15m ago, and does so every 12m while there are workers: is it "
+            "running, and does it watch this namespace?",
+            "bad",
+        )
+    ]
+    assert said(real.told(cost=cost)) == [], "the job is over"
+    cost["time"] = "2026-11-29T20:55:50Z"
+    assert said(real.told(phase="Running", completionTime=None, cost=cost)) == []
+
+
+def test_one_worker_is_no_workers():
+    job = real.job()
+    job["spec"] |= {"workers": 1, "spot": {}}
+
+    assert dict(story.facts(history.tell(job), real.NOW))["Mode"] == "Gang, 1 worker"
+
+
+def test_hours_of_a_small_job_have_three_digits():
+    assert story.money({"usefulHours": 0.0213, "spotHours": 26.6667}) == [
+        ("Useful", "0.0213 worker-hours"),
+        ("Spot", "26.67 worker-hours"),
+    ]
 
 
 def test_a_job_that_nobody_has_seen_says_what_to_look_for():

@@ -115,6 +115,85 @@ def test_it_is_taken_back_when_the_agent_hears_again() -> None:
     assert (found.status, found.reason) == (True, "AgentsListen")
 
 
+def no_cloud() -> virtual.Cluster:
+    """All three agents are installed and know no cloud."""
+    return cluster_of(provider="other", listens="NoNotices")
+
+
+def cluster_of(**changes: object) -> virtual.Cluster:
+    """As `cluster`, with the changes of every node."""
+    one = cluster()
+    for name in one.nodes:
+        one.change_node(name, **changes)
+    one.settle()
+    return one
+
+
+def test_agents_that_know_no_cloud_hear_nothing_and_nothing_is_wrong() -> None:
+    one = no_cloud()
+
+    found = said(one)
+    assert found is not None
+    assert (found.status, found.reason) == (None, "NoCloud")
+    assert found.message == (
+        "on 3 of 3 spot nodes that its workers run on the agent knows no cloud to hear notices from "
+        "(NoNotices): n1, n2, n3; that such a node is lost is only known when it falls silent. On a cloud "
+        "that gives notices, set the chart's agent.provider"
+    )
+    assert warnings(one) == []
+
+
+def test_a_node_that_nobody_hears_comes_before_agents_without_a_cloud() -> None:
+    one = no_cloud()
+    one.change_node("n1", provider="aws", listens="Blind")
+    one.settle()
+
+    found = said(one)
+    assert found is not None
+    assert found.message.startswith("0 of 1 spot nodes that its workers run on have an agent")
+
+
+def test_a_missing_agent_that_turns_out_to_know_no_cloud_is_not_called_heard() -> None:
+    one = cluster(listens="", listened=None)
+    one.change_node("n1", provider="other", listens="NoNotices", listened=one.now)
+    one.settle()
+
+    found = said(one)
+    assert found is not None
+    assert (found.status, found.reason) == (None, "NoCloud")
+
+
+def test_a_cloud_that_is_found_is_heard() -> None:
+    one = no_cloud()
+    for name in one.nodes:
+        one.change_node(name, listens="Armed")
+    one.settle()
+
+    found = said(one)
+    assert found is not None
+    assert (found.status, found.reason) == (True, "AgentsListen")
+
+
+def test_between_two_attempts_nothing_new_is_said() -> None:
+    one = cluster(listens="", listened=None)
+    before = said(one)
+    one.pods.clear()
+    one.step()
+
+    assert said(one) == before
+
+
+def test_a_job_that_is_on_no_spot_node_any_more_misses_no_agent() -> None:
+    one = cluster_of(listens="", listened=None)
+    for name in one.nodes:
+        one.change_node(name, capacity=clouds.Capacity.ON_DEMAND)
+    one.settle()
+
+    found = said(one)
+    assert found is not None
+    assert (found.status, found.reason) == (None, "NotOnSpot")
+
+
 def test_only_some_are_named() -> None:
     nodes = [snap.Node(f"n{index}", "u", clouds.Capacity.SPOT, "aws") for index in range(9)]
     assert "n0 (no agent), n1 (no agent), n2 (no agent), …:" in agents._sentence(nodes, 9, virtual.EPOCH)

@@ -276,7 +276,7 @@ def test_figures_move_with_other_news_and_every_ten_minutes_without() -> None:
     assert cluster.status == first
     cluster.pass_time(1)
     cluster.settle()
-    assert figures(cluster)["spotHours"] == figures(cluster)["undecidedHours"] == 0.17
+    assert figures(cluster)["spotHours"] == figures(cluster)["undecidedHours"] == 0.1667
 
 
 def test_nothing_of_it_is_a_reason_to_write_at_once() -> None:

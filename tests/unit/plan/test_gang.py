@@ -348,9 +348,18 @@ def test_the_end_of_a_failed_log_goes_into_the_condition_when_it_has_been_read()
     failed = conditions.find(cluster.status.conditions, conditions.FAILED)
     assert failed is not None
     assert failed.message == (
-        "1 failures, 0 allowed; the last one: tr-0-1 exited 1 (Error)\n"
+        "1 failure, 0 allowed; the last one: tr-0-1 exited 1 (Error)\n"
         "end of the log of tr-0-1:\nImportError: no torch"
     )
+
+
+def test_a_gang_of_one_is_not_called_all_workers() -> None:
+    cluster = virtual.Cluster(virtual.wishes(workers=1)).running()
+    cluster.end("tr-0-1", 0)
+    cluster.settle()
+    complete = conditions.find(cluster.status.conditions, conditions.COMPLETE)
+    assert complete is not None
+    assert complete.message == "the worker of attempt 1 finished"
 
 
 def test_a_gang_that_cannot_be_placed_whole_gives_its_nodes_back() -> None:
@@ -739,6 +748,7 @@ def test_a_worker_that_went_while_others_were_still_to_be_made_and_nobody_led_is
     cluster.settle()
     last = cluster.status.attempts[-1]
     assert (cluster.status.attempt, last.reason, last.index) == (2, "PodVanished", 1)
+    assert last.detail == "tr-1-1 is gone"
     cluster.recovered()
     assert (cluster.names_of(2), cluster.status.failures) == (["tr-0-2", "tr-1-2", "tr-2-2"], 0)
     assert (cluster.status.created_attempt, cluster.status.created.text) == (2, "")

@@ -32,6 +32,10 @@ def test_spot_that_is_no_cheaper_never_pays_and_a_loss_of_nothing_always(
     assert money.break_even(discount=discount, work=24, lost=lost) == reclaims
 
 
+def test_less_than_half_a_cent_below_nothing_is_nothing_without_a_sign():
+    assert str(prices.amount(decimal.Decimal("-0.004") * 3600)) == "0.00"
+
+
 def test_amounts_add_up_to_the_cent_in_whatever_order():
     amounts = [seconds * prices.parse("3.670001") for seconds in range(1, 5000, 7)]
     there = prices.amount(sum(amounts, decimal.Decimal()))
