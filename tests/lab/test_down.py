@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import cgroups, process, shell
+from lab import cgroups, clock, process, shell
 from lab.cluster import Lab
 from lab.config import Config, NodeSpec
 from lab.errors import LabError
@@ -87,9 +87,11 @@ def test_second_lab_comes_survives_a_kill_and_leaves_nothing(lab: Lab) -> None:
 
 def kill_everything(lab: Lab) -> None:
     """As when the machine's owner does kill -9 on all of it: no clean-up of any kind runs."""
-    for pid_file in lab.state.pids.iterdir():
-        if (pid := process.find(pid_file)) is not None and pid_file.name != "node-spot-1":
+    doomed = [one for one in lab.state.pids.iterdir() if one.name != "node-spot-1"]
+    for pid_file in doomed:
+        if (pid := process.find(pid_file)) is not None:
             process.kill(pid)
+    clock.wait_for("all of it dead", lambda: not any(map(process.find, doomed)), seconds=10)
     # One machine lives on, and nothing says so.
     (lab.state.pids / "node-spot-1").unlink()
 
