@@ -89,7 +89,7 @@ def withdrawn_members(snapshot: snap.Snapshot) -> dict[int, snap.Pod]:
 def pause(snapshot: snap.Snapshot, pod: snap.Pod) -> float:
     """Seconds until another is made for one that was deleted before it had a node.
 
-    None if it made way or had waited for long enough: what deletes every one at once gets few.
+    0 if it made way or had waited for long enough: what deletes every one at once gets few.
     """
     if _asks_otherwise(snapshot, pod):
         return 0.0
