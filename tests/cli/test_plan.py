@@ -113,6 +113,25 @@ def test_the_pools_that_the_job_may_run_in_are_those_that_count(tmp_path: Path) 
     assert reclaims("{zone: zone-b}", "--pool", "zone-a") == calmest
 
 
+def test_entries_of_which_nothing_is_learnt_are_named_as_they_may_be_misspelt(tmp_path: Path) -> None:
+    calm = hazard.Record().after(0.0, held=True).after(500.0, held=True)
+    learnt = tmp_path / "learnt.json"
+    learnt.write_text(pools.encode({"spot/zone-a/g5": calm}))
+
+    def told(listed: str) -> list[str]:
+        file = tmp_path / "job.yaml"
+        file.write_text(JOB % 4 + f"  spot: {{pools: [{listed}]}}\n")
+        found = answer(str(file), "--work", "24h", "--learnt", str(learnt))["warnings"]
+        return [one for one in found if "learnt" in one]
+
+    sentence = (
+        "nothing was ever learnt of spot/zone-x/g5, so the rates of public traces are taken: unless no "
+        "job has run there yet, compare the names in spec.spot.pools with the nodes' labels"
+    )
+    assert told("{zone: zone-a}") == []
+    assert told("{zone: zone-a}, {zone: zone-x, instanceType: g5}") == [sentence]
+
+
 def test_the_work_left_and_the_save_are_those_that_a_run_has_told(tmp_path: Path) -> None:
     file = tmp_path / "job.yaml"
     told = "status: {checkpoint: {saveSeconds: 12}, progress: {step: 1000, total: 37000, perSecond: 1.0}}\n"

@@ -9,7 +9,11 @@ import hashlib
 from typing import Any
 
 MOST = 32
-"""Entries: each may be a term of its own in every pod's node affinity."""
+"""Entries; and alternatives in a pod: places that can't be written as one, times the template's node terms.
+
+A pod's node affinity has each of them once for every label that marks spot (8, and those of the operator's
+settings): 256 terms, some 80 KB.
+"""
 HEAVIEST = 100
 
 
@@ -34,13 +38,15 @@ class Entry:
 Entries = tuple[Entry, ...]
 
 
-def parse(raw: cabc.Sequence[cabc.Mapping[str, Any]]) -> Entries:
+def parse(raw: object) -> Entries:
     """The entries as written.
 
     Raises:
         ValueError: says which entry can't be acted on, and what to write.
 
     """
+    if not isinstance(raw, list | tuple) or not all(isinstance(one, cabc.Mapping) for one in raw):
+        raise ValueError("write a list of entries such as {zone: us-east-1a, instanceType: p4d.24xlarge}")
     if len(raw) > MOST:
         raise ValueError(
             f"{len(raw)} entries are more than {MOST}: name zones alone, or instance types alone"
@@ -57,7 +63,7 @@ def _entry(raw: cabc.Mapping[str, Any]) -> Entry:
     zone, kind, heavy = raw.get("zone", ""), raw.get("instanceType", ""), raw.get("weight", 1)
     if not (zone or kind) or not (isinstance(zone, str) and isinstance(kind, str)):
         raise ValueError("an entry needs a zone, an instanceType or both, each as a text")
-    if not isinstance(heavy, int) or not 1 <= heavy <= HEAVIEST:
+    if type(heavy) is not int or not 1 <= heavy <= HEAVIEST:
         raise ValueError(f"a weight is a whole number from 1 to {HEAVIEST}")
     return Entry(zone, kind, heavy)
 

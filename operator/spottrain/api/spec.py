@@ -134,6 +134,7 @@ def parse(raw: cabc.Mapping[str, Any]) -> Spec:
     if not isinstance(template, cabc.Mapping) or not template.get("spec", {}).get("containers"):
         raise InvalidSpecError("spec.template.spec.containers: name at least one container")
     spot = _spot(raw.get("spot") or {}, at_once, mode)
+    _check_alternatives(spot.pools, template["spec"])
     placement = _seconds(raw.get("placementTimeout", "15m"), "spec.placementTimeout") or 0.0
     if mode is Mode.GANG and workers > 1:
         _check_order(spot.fallback, placement)
@@ -223,7 +224,7 @@ def _spot(raw: cabc.Mapping[str, Any], workers: int, mode: Mode) -> Spot:
         spread=spread,
         keep_training=_keep_training(raw, mode),
         fallback=_fallback(raw.get("fallback")),
-        pools=_pools(raw.get("pools") or ()),
+        pools=_pools(raw.get("pools")),
     )
 
 
@@ -237,11 +238,31 @@ def _keep_training(raw: cabc.Mapping[str, Any], mode: Mode) -> bool:
     return keep
 
 
-def _pools(raw: cabc.Sequence[cabc.Mapping[str, Any]]) -> allowed.Entries:
+def _pools(raw: object) -> allowed.Entries:
     try:
-        return allowed.parse(raw)
+        return () if raw is None else allowed.parse(raw)
     except ValueError as error:
         raise InvalidSpecError(f"spec.spot.pools: {error}") from error
+
+
+def _check_alternatives(pools: allowed.Entries, pod: cabc.Mapping[str, Any]) -> None:
+    """Each required node term of the template is combined with each place: a pod could have megabytes."""
+    places, terms = len(allowed.rectangles(pools)), _required_terms(pod) or 1
+    if places * terms > allowed.MOST:
+        raise InvalidSpecError(
+            f"spec.spot.pools: {places} places that can't be written as one, each with the {terms} required "
+            f"node terms of spec.template, make {places * terms} alternatives in every pod, more than "
+            f"{allowed.MOST}: name zones alone, or instance types alone, or write fewer nodeSelectorTerms"
+        )
+
+
+def _required_terms(pod: cabc.Mapping[str, Any]) -> int:
+    """How many the template has; none where it isn't what the API server takes, which will say so."""
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    found: Any = pod
+    for key in ("affinity", "nodeAffinity", required, "nodeSelectorTerms"):
+        found = found.get(key) if isinstance(found, cabc.Mapping) else None
+    return len(found) if isinstance(found, list) else 0
 
 
 def _fallback(raw: cabc.Mapping[str, Any] | None) -> Fallback | None:

@@ -256,6 +256,12 @@ def warnings(answer: estimate.Answer) -> list[str]:
             "every reclaim loses what was done since the last save. Save faster, or set spec.spot.window "
             "where the nodes give more notice"
         )
+    unmet = [name for name, record in question.pools.items() if record == hazard.Record()]
+    if unmet:
+        found.append(
+            f"nothing was ever learnt of {', '.join(unmet)}, so the rates of public traces are taken: "
+            "unless no job has run there yet, compare the names in spec.spot.pools with the nodes' labels"
+        )
     for name, way in (("spot", answer.spot), ("mixed", answer.mixed)):
         if way.done < 1:
             found.append(

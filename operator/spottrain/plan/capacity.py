@@ -24,6 +24,9 @@ import enum
 from spottrain.api import allowed, clouds, spec
 from spottrain.plan import snapshot as snap
 
+SHORTEST_WAIT = 10.0
+"""Seconds from one pod of an index to the next where somebody deletes it before it has a node."""
+
 
 class Why(enum.StrEnum):
     """Who has decided what a worker is asked to run on."""
@@ -67,21 +70,30 @@ def waits_in_vain(snapshot: snap.Snapshot, pod: snap.Pod) -> bool:
     return bool(pod.unschedulable) and pod.deleting is None and _asks_otherwise(snapshot, pod)
 
 
-def withdrawn(snapshot: snap.Snapshot, pod: snap.Pod) -> bool:
-    """It was deleted while it waited in vain: it never ran, and its attempt goes on with another pod.
+def withdrawn(pod: snap.Pod) -> bool:
+    """It was deleted after it had found no node: it never ran, and its attempt goes on with another pod.
 
-    Whoever is deleted without a node never gets one; a pod that merely vanished may have run.
+    Whoever is deleted without a node never gets one; a pod that merely vanished may have run. Who deleted it
+    doesn't matter, and the spec may say by now again what it was made for.
     """
-    return not pod.node and pod.deleting is not None and _asks_otherwise(snapshot, pod)
+    return not pod.node and pod.deleting is not None and bool(pod.unschedulable)
 
 
-def withdrawn_members(snapshot: snap.Snapshot) -> set[int]:
-    """The indexes of a gang whose pod of this attempt was withdrawn and is gone."""
+def withdrawn_members(snapshot: snap.Snapshot) -> dict[int, snap.Pod]:
+    """By index, a gang's pods of this attempt that were withdrawn and are gone."""
     attempt = snapshot.status.attempt_id
     last = {pod.index: pod for pod in snapshot.departed if pod.attempt_id == attempt}
-    return {
-        index for index, pod in last.items() if index not in snapshot.current and withdrawn(snapshot, pod)
-    }
+    return {index: pod for index, pod in last.items() if index not in snapshot.current and withdrawn(pod)}
+
+
+def pause(snapshot: snap.Snapshot, pod: snap.Pod) -> float:
+    """Seconds until another is made for one that was deleted before it had a node.
+
+    0 if it made way or had waited for long enough: what deletes every one at once gets few.
+    """
+    if _asks_otherwise(snapshot, pod):
+        return 0.0
+    return max(0.0, SHORTEST_WAIT - (snapshot.now - pod.created).total_seconds())
 
 
 def _asks_otherwise(snapshot: snap.Snapshot, pod: snap.Pod) -> bool:

@@ -74,10 +74,16 @@ def _why(draft: drafts.Draft, wishes: spec.Fallback) -> str:
         return f"{who} found no spot node for {duration.format_seconds(wishes.after)}"
     if moments:
         draft.wake_at(min(moments.values()))
-    pools = preferences.on_offer(snapshot)
-    if pools and pools <= storms.beyond_the_brake(snapshot) and not _all_have_a_place(draft):
+    if _all_rest(snapshot) and not _all_have_a_place(draft):
         return "every spot pool that is known has just lost machines"
     return ""
+
+
+def _all_rest(snapshot: snap.Snapshot) -> bool:
+    """No pool is left to try, as one is that was never seen. If its name is misspelt, `after` ends that."""
+    pools = preferences.on_offer(snapshot)
+    resting = bool(pools) and pools <= storms.beyond_the_brake(snapshot)
+    return resting and not preferences.never_seen(snapshot)
 
 
 def _ends_of_waiting(wishes: spec.Fallback, pods: cabc.Iterable[snap.Pod]) -> dict[int, dt.datetime]:

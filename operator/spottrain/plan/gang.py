@@ -116,7 +116,7 @@ def withdraw_who_waits_in_vain(draft: drafts.Draft) -> bool:
     in_vain = [pod for pod in current if capacity.waits_in_vain(snapshot, pod)]
     for pod in in_vain:
         draft.act(actions.DeletePod(pod.name, pod.uid, version=pod.version))
-    if not in_vain and not any(capacity.withdrawn(snapshot, pod) for pod in current):
+    if not in_vain and not any(capacity.withdrawn(pod) for pod in current):
         return False
     let_what_runs_go_on(draft)
     return True

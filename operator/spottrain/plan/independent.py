@@ -39,8 +39,6 @@ PAUSE = 30.0
 """Seconds before an index tries again whose pod never ran: between half and all of it."""
 FREE_RECLAIMS = 20
 USEFUL = dt.timedelta(minutes=2)
-SHORTEST_WAIT = 10.0
-"""Seconds from one pod of an index to the next where somebody deletes it before it has a node."""
 SOON, GRID = 30.0, 5.0
 """Seconds: moments further away than SOON are multiples of GRID, so that thousands of indexes share a few."""
 NAMED = 200
@@ -194,11 +192,8 @@ def _after_a_reclaim(draft: drafts.Draft, member: loss.Member) -> dt.datetime | 
 
 
 def _after_a_deletion(pod: snap.Pod, snapshot: snap.Snapshot) -> dt.datetime | None:
-    """At once, if it made way or had waited for long enough: what deletes every one at once gets few."""
-    if capacity.withdrawn(snapshot, pod):
-        return None
-    waited = (snapshot.now - pod.created).total_seconds()
-    return _moment(snapshot, SHORTEST_WAIT - waited) if waited < SHORTEST_WAIT else None
+    seconds = capacity.pause(snapshot, pod)
+    return _moment(snapshot, seconds) if seconds else None
 
 
 def _give_up_indexes(draft: drafts.Draft) -> None:

@@ -115,11 +115,11 @@ def members(snapshot: snap.Snapshot) -> tuple[Member, ...]:
     present = [
         Member(index, classify(pod, snapshot), pod)
         for index, pod in current.items()
-        if not capacity.withdrawn(snapshot, pod)
+        if not capacity.withdrawn(pod)
     ]
     all_existed = now.attempt > 0 and now.created_attempt == now.attempt
     last = {pod.index: pod for pod in snapshot.departed if pod.attempt_id == now.attempt_id}
-    there = current.keys() | capacity.withdrawn_members(snapshot)
+    there = current.keys() | capacity.withdrawn_members(snapshot).keys()
     missing = [index for index in range(snapshot.workers) if index not in there]
     lost = [index for index in missing if all_existed or index in now.created or index in last]
     return (*present, *(absent(snapshot, index, last.get(index)) for index in lost))

@@ -118,7 +118,7 @@ def create_missing(draft: drafts.Draft) -> None:
         draft.wake_at(now.next_retry)
         return
     snapshot = draft.snapshot
-    taken = snapshot.current.keys() | _held_places(snapshot) | _soon_together(draft)
+    taken = snapshot.current.keys() | _held_places(snapshot) | _soon_together(draft) | _deleted_early(draft)
     wanted = [index for index in range(snapshot.valid_spec.workers) if index not in taken]
     if wanted and not snapshot.current:
         draft.act(actions.EnsureService())  # somebody may have deleted it, and workers meet by its names
@@ -150,6 +150,15 @@ def _soon_together(draft: drafts.Draft) -> set[int]:
     before = [one for one in (*snapshot.older, *snapshot.departed) if one.attempt == draft.status.attempt - 1]
     moving = {one.index for one in before if snapshot.leaving(one)}
     return set(range(snapshot.valid_spec.workers)) - living - moving - {attempts[-1].index}
+
+
+def _deleted_early(draft: drafts.Draft) -> set[int]:
+    """The indexes whose waiting worker somebody has just deleted: each waits a little for its next pod."""
+    found = capacity.withdrawn_members(draft.snapshot).items()
+    pauses = {index: seconds for index, pod in found if (seconds := capacity.pause(draft.snapshot, pod))}
+    for seconds in pauses.values():
+        draft.wake_at(draft.snapshot.now + dt.timedelta(seconds=seconds))
+    return set(pauses)
 
 
 def _overlays(snapshot: snap.Snapshot, wanted: list[int]) -> list[actions.Overlay]:

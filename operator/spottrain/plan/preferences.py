@@ -21,8 +21,9 @@ def on_offer(snapshot: snap.Snapshot) -> set[snap.Pool]:
     return {pool for pool in seen | snapshot.known.keys() if snapshot.offers(pool)}
 
 
-def _never_seen(snapshot: snap.Snapshot, seen: set[snap.Pool]) -> set[snap.Pool]:
+def never_seen(snapshot: snap.Snapshot) -> set[snap.Pool]:
     """What `spot.pools` allows and nobody has met yet: an autoscaler may make it."""
+    seen = on_offer(snapshot)
     entries = allowed.unseen(snapshot.pools, ((pool.zone, pool.instance_type) for pool in seen))
     return {snap.Pool(clouds.Capacity.SPOT, *entry.place) for entry in entries}
 
@@ -31,8 +32,7 @@ class Choice:
     """The spot pools that there are to choose from, for all workers that are made in a pass."""
 
     def __init__(self, snapshot: snap.Snapshot) -> None:
-        seen = on_offer(snapshot)
-        choice = sorted(seen | _never_seen(snapshot, seen), key=lambda pool: pool.key)
+        choice = sorted(on_offer(snapshot) | never_seen(snapshot), key=lambda pool: pool.key)
         self._found = {pool.key: pool for pool in choice}
         self._records = {
             name: snapshot.known.get(pool, hazard.Record()) for name, pool in self._found.items()

@@ -45,7 +45,7 @@ def _metadata(mold: Mold, overlay: actions.Overlay, template: dict[str, Any]) ->
     job, given = mold.job.name, template.get("metadata") or {}
     annotations = {
         names.ANNOTATION_MAIN: template["spec"]["containers"][0]["name"],
-        **(given.get("annotations") or {}),
+        **_theirs(given.get("annotations") or {}),
         **KEEP_AUTOSCALERS_OFF,
         names.COMPLETION_INDEX: str(overlay.index),
         names.ANNOTATION_ATTEMPT_ID: overlay.attempt_id,
@@ -61,6 +61,11 @@ def _metadata(mold: Mold, overlay: actions.Overlay, template: dict[str, Any]) ->
         "annotations": annotations,
         "ownerReferences": [identity.owner("batch/v1", "Job", job, mold.job_uid)],
     }
+
+
+def _theirs(annotations: cabc.Mapping[str, str]) -> dict[str, str]:
+    """Those of the template without what only the operator says of a pod, and would read as its own words."""
+    return {key: value for key, value in annotations.items() if not key.startswith(f"{names.GROUP}/")}
 
 
 def _labels(mold: Mold, overlay: actions.Overlay) -> dict[str, str]:

@@ -20,28 +20,37 @@ def entries(*places: tuple[str, str]) -> allowed.Entries:
     return tuple(allowed.Entry(*place) for place in places)
 
 
-def parsed(*pools: dict[str, Any]) -> allowed.Entries:
+ENTRIES_LIKE = "write a list of entries such as {zone: us-east-1a, instanceType: p4d.24xlarge}"
+
+
+def parsed(pools: object, **pod: Any) -> allowed.Entries:
     raw = {
-        "template": {"spec": {"containers": [{"name": "c", "image": "i"}]}},
+        "template": {"spec": {"containers": [{"name": "c", "image": "i"}], **pod}},
         "checkpoint": {"uri": "s3://b/p"},
-        "spot": {"pools": list(pools)},
+        "spot": {"pools": pools},
     }
     return spec.parse(raw).spot.pools
 
 
 def test_an_entry_names_a_zone_a_type_or_both_and_weighs_1_unless_it_says_so() -> None:
     zone, kind = {"zone": "zone-a"}, {"instanceType": "p4", "weight": 7}
-    assert parsed(zone, kind, {**zone, **kind}) == (
+    assert parsed([zone, kind, {**zone, **kind}]) == (
         allowed.Entry("zone-a", "", 1),
         allowed.Entry("", "p4", 7),
         allowed.Entry("zone-a", "p4", 7),
     )
-    assert parsed() == ()
+    assert parsed([]) == parsed(None) == ()
 
 
 @pytest.mark.parametrize(
     ("pools", "sentence"),
     [
+        (["us-east-1a"], ENTRIES_LIKE),
+        ("us-east-1a", ENTRIES_LIKE),
+        (5, ENTRIES_LIKE),
+        ({"zone": "a"}, ENTRIES_LIKE),
+        ([None], ENTRIES_LIKE),
+        ([{"zone": "a", "weight": True}], "a weight is a whole number from 1 to 100"),
         ([{"weight": 3}], "an entry needs a zone, an instanceType or both, each as a text"),
         ([{"zone": 1}], "an entry needs a zone, an instanceType or both, each as a text"),
         ([{"zone": "a", "weight": "2"}], "a weight is a whole number from 1 to 100"),
@@ -57,11 +66,31 @@ def test_an_entry_names_a_zone_a_type_or_both_and_weighs_1_unless_it_says_so() -
         ),
     ],
 )
-def test_what_a_list_cannot_mean_is_refused_with_what_to_write(
-    pools: list[dict[str, Any]], sentence: str
-) -> None:
+def test_what_a_list_cannot_mean_is_refused_with_what_to_write(pools: object, sentence: str) -> None:
     with pytest.raises(spec.InvalidSpecError, match=re.escape(f"spec.spot.pools: {sentence}")):
-        parsed(*pools)
+        parsed(pools)
+
+
+def test_more_alternatives_than_a_pod_can_hold_are_refused_with_what_to_write() -> None:
+    terms = [{"matchExpressions": [{"key": "rack", "operator": "In", "values": [f"r{n}"]}]} for n in range(4)]
+    affinity = {
+        "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    }
+    apart = [{"zone": f"z{number}", "instanceType": f"t{number}"} for number in range(9)]
+    assert len(parsed(apart[:8], affinity=affinity)) == 8
+    assert len(parsed([{"zone": f"z{number}"} for number in range(32)], affinity=affinity)) == 32
+    sentence = (
+        "spec.spot.pools: 9 places that can't be written as one, each with the 4 required node terms of "
+        "spec.template, make 36 alternatives in every pod, more than 32: name zones alone, or instance types "
+        "alone, or write fewer nodeSelectorTerms"
+    )
+    with pytest.raises(spec.InvalidSpecError, match=re.escape(sentence)):
+        parsed(apart, affinity=affinity)
+
+
+@pytest.mark.parametrize("affinity", ["zone-a", {"nodeAffinity": [1]}, None], ids=str)
+def test_a_template_that_means_nothing_is_left_to_the_api_server_to_refuse(affinity: object) -> None:
+    assert len(parsed([{"zone": "a"}, {"zone": "b"}], affinity=affinity)) == 2
 
 
 def test_the_greatest_weight_counts_where_entries_overlap_and_no_other_pool_is_allowed() -> None:

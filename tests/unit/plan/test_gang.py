@@ -216,6 +216,23 @@ def test_somebody_who_always_deletes_waiting_pods_makes_no_hot_loop() -> None:
     assert (cluster.status.reclaims, cluster.status.failures) == (0, 0)
 
 
+def test_somebody_who_always_deletes_a_worker_that_found_no_node_gets_one_in_ten_seconds() -> None:
+    cluster = virtual.Cluster()
+    cluster.settle()
+    cluster.bind("tr-1-1", "n1")
+    kept = cluster.pods["tr-1-1"].uid
+    for _ in range(4):
+        cluster.pass_time(2)
+        cluster.find_no_node("tr-0-1")
+        cluster.delete("tr-0-1")
+        cluster.settle()
+        assert ("tr-0-1" in cluster.pods, cluster.wake) == (False, 8.0)
+        cluster.pass_time(8)
+        cluster.settle()
+    assert (cluster.pods["tr-0-1"].created, cluster.pods["tr-1-1"].uid) == (cluster.now, kept)
+    assert (cluster.status.attempt, cluster.status.reclaims, cluster.status.failures) == (1, 0, 0)
+
+
 def test_while_it_pauses_the_condition_says_that_somebody_deletes_its_workers() -> None:
     cluster = virtual.Cluster()
     for attempt in (1, 2):

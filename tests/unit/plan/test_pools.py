@@ -98,6 +98,18 @@ def test_all_allowed_pools_beyond_the_brake_are_a_reason_to_fall_back() -> None:
     assert [one.partition(":")[0] for one in told] == ["every spot pool that is known has just lost machines"]
 
 
+def test_while_an_allowed_pool_was_never_tried_only_waiting_is_a_reason_to_fall_back() -> None:
+    cluster = virtual.Cluster(virtual.wishes(spot=spot(*zones("a", "x"), fallback=spec.Fallback(900.0))))
+    with_node(cluster, A)
+    cluster.losses = test_brakes.losses(cluster, "x", "y", "z")
+    waiting(cluster, "tr-0-1", "tr-1-1", "tr-2-1")
+    assert {one.ask for one in cluster.overlays.values()} == {clouds.Ask.ONLY_SPOT}
+    cluster.pass_time(900.0)
+    cluster.settle()
+    told = [one.message for one in cluster.events if one.reason == conditions.FELL_BACK]
+    assert [one.partition(":")[0] for one in told] == ["3 workers have found no spot node for 15m"]
+
+
 # Edits.
 
 
@@ -125,6 +137,23 @@ def test_an_edit_of_the_pools_makes_those_anew_that_wait_and_moves_nobody_who_ru
     assert (cluster.status.reclaims, cluster.status.failures) == (0, 0)
     (made,) = [pod for pod in cluster.pods.values() if pod.index == 1]
     assert made.pools == allowed.digest(zones("b"))
+
+
+def test_an_edit_that_is_taken_back_before_the_next_pod_is_made_restarts_nothing() -> None:
+    first, second = (virtual.wishes(spot=spot(*zones(name))) for name in "ab")
+    cluster = waiting(virtual.Cluster(first), "tr-1-1")
+    before = {pod.index: pod.uid for pod in cluster.pods.values()}
+    cluster.edit(second)
+    cluster.step()
+    assert "tr-1-1" not in cluster.pods
+    cluster.edit(first)
+    cluster.settle()
+    assert cluster.wake is not None
+    cluster.pass_time(cluster.wake)
+    cluster.settle()
+    after = {pod.index: pod.uid for pod in cluster.pods.values()}
+    assert [index for index in before if before[index] != after[index]] == [1]
+    assert (cluster.status.attempt, len(cluster.status.attempts)) == (1, 1)
 
 
 def test_other_weights_are_no_reason_to_make_a_worker_anew() -> None:

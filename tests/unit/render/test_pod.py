@@ -177,6 +177,17 @@ def test_owner_labels_and_annotations_are_what_tools_expect_of_a_jobs_pod() -> N
     assert "spottrain.dev/go" not in metadata["annotations"]
 
 
+def test_of_the_templates_annotations_those_that_are_the_operators_own_words_are_left_out() -> None:
+    given = {"team": "vision", "spottrain.dev/pools": "0123456789", "spottrain.dev/train-until": "soon"}
+    whole = {"metadata": {"annotations": given}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    wishes = spec.Spec(3, whole, spec.Checkpoint("s3://b/p"))
+    overlay = actions.Overlay(1, 2, "abc", ask=clouds.Ask.SPOT, grace=28)
+    made = pod.render(pod.Mold(JOB, wishes, "j1", whole, snap.Settings()), overlay)
+    annotations = made["metadata"]["annotations"]
+    assert annotations["team"] == "vision"
+    assert {key for key in annotations if key.startswith("spottrain.dev/")} == {"spottrain.dev/attempt-id"}
+
+
 def test_spot_is_preferred_with_weight_80_by_every_clouds_mark() -> None:
     node = rendered()["spec"]["affinity"]["nodeAffinity"]
     preferred = node["preferredDuringSchedulingIgnoredDuringExecution"]

@@ -115,6 +115,18 @@ def test_the_longest_list_stays_far_below_what_an_object_may_have() -> None:
     assert len(str(node_affinity(longest, ask=clouds.Ask.ONLY_SPOT))) < 100_000
 
 
+def test_with_as_many_terms_of_the_template_as_are_taken_it_does_too() -> None:
+    theirs = [
+        {"matchExpressions": [{"key": "rack", "operator": "In", "values": [f"r{n}"]}]} for n in range(4)
+    ]
+    own = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": theirs}}
+    zones = [f"northamerica-northeast{number}-c" for number in range(allowed.MOST // 4)]
+    longest = tuple(allowed.Entry(zone, f"a3-megagpu-8g-{zone}") for zone in zones)
+    node = node_affinity(longest, {"affinity": {"nodeAffinity": own}}, ask=clouds.Ask.ONLY_SPOT)
+    assert len(required(node)) == 256
+    assert len(str(node)) < 100_000
+
+
 def test_a_pod_says_which_pools_it_was_made_for_unless_it_is_not_for_spot() -> None:
     asks = (clouds.Ask.SPOT, clouds.Ask.ONLY_SPOT, clouds.Ask.ON_DEMAND)
     pods = [test_pod.rendered(spot=spec.Spot(pools=TWO), ask=ask) for ask in asks]
