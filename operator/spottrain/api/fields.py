@@ -49,6 +49,18 @@ def lacking(schema: Schema) -> list[str]:
     return sorted(path for path in gone if not any(path.startswith((f"{one}.", f"{one}[")) for one in gone))
 
 
+def kept(found: object, path: str, lacking: cabc.Set[str]) -> object:
+    """What a server that lacks these fields keeps of what is written to that path."""
+    if not lacking:
+        return found
+    if isinstance(found, dict):
+        below = ((name, f"{path}.{name}", value) for name, value in found.items())
+        return {name: kept(value, place, lacking) for name, place, value in below if place not in lacking}
+    if isinstance(found, list):
+        return [kept(one, f"{path}[]", lacking) for one in found]
+    return found
+
+
 def shown(names: cabc.Sequence[str]) -> str:
     """The first few of many, and how many more there are."""
     more = len(names) - _SHOWN

@@ -33,6 +33,8 @@ class Served:
     def __init__(self, client: clients.Client) -> None:
         self.fault = f"the resource {NAME}: its fields were not read yet"
         """A sentence, or nothing when all is well."""
+        self.lacking: frozenset[str] = frozenset()
+        """The fields that the server drops, as far as is known."""
         self._client = client
         self._missed = False
         """It was missing when it was last read."""
@@ -53,7 +55,7 @@ class Served:
         except errors.RefusedError as error:
             if self.fault:
                 _log.warning("can't tell whether %s has all fields: %s", NAME, error)
-            self.fault = ""
+            self.fault, self.lacking = "", frozenset()
             return
         except errors.KubeError as error:
             if self.fault:
@@ -61,7 +63,9 @@ class Served:
             return
         self._missed = schema is None
         if schema is not None:
-            self._tell(_compared(schema))
+            lacking = fields.lacking(schema)
+            self.lacking = frozenset(lacking)
+            self._tell(_older(lacking))
         elif self.fault or missed:
             self._tell(_MISSING)
 
@@ -81,8 +85,7 @@ def _schema(found: clients.Object) -> fields.Schema | None:
     return ours or None
 
 
-def _compared(schema: fields.Schema) -> str:
-    lacking = fields.lacking(schema)
+def _older(lacking: list[str]) -> str:
     if not lacking:
         return ""
     return f"the resource {NAME} is older than this operator and drops {fields.shown(lacking)}: {_REMEDY}"

@@ -72,7 +72,7 @@ def test_d4_what_an_older_resource_lacks_is_said_once_in_the_log_and_until_it_is
             assert one.fault == f"{NAME}: its fields were not read yet"
             for _ in range(2):
                 await one.read()
-                assert one.fault == older
+                assert (one.fault, one.lacking) == (older, {"spec.spot.window"})
             api.served = schema(*many)
             await one.read()
             assert one.fault.endswith(f"drops {', '.join(many[:5])} and 1 more: {REMEDY}")
@@ -81,7 +81,7 @@ def test_d4_what_an_older_resource_lacks_is_said_once_in_the_log_and_until_it_is
             assert one.fault == f"{NAME} is missing: {REMEDY}"
             api.served = schema()
             await one.read()
-            assert one.fault == ""
+            assert (one.fault, one.lacking) == ("", frozenset())
 
     local.run(body())
     assert [record.getMessage() for record in caplog.records].count(older) == 1
@@ -146,7 +146,9 @@ def test_an_answer_that_is_no_schema_cannot_be_read_and_changes_nothing_where_al
             await one.read()
             assert one.fault == ""
             await new.read()
-            assert new.fault.startswith(f"the fields of {NAME} can't be read: GET /openapi/v3/apis/spottrain.dev")
+            assert new.fault.startswith(
+                f"the fields of {NAME} can't be read: GET /openapi/v3/apis/spottrain.dev"
+            )
             assert new.fault.endswith("see whether a proxy answers in the API server's place")
 
     local.run(body())
