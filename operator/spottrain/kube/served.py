@@ -26,8 +26,8 @@ _log = logging.getLogger(__name__)
 class Served:
     """What is wrong with the served resource, read again every 5 minutes, every 2 s while something is.
 
-    After a restart a server may lack what it served before for a moment: where all was well, that the resource
-    is missing is believed when it is found twice in a row.
+    After a restart a server may lack for a moment what it served before: where all was well, that the
+    resource is missing is believed when it is found twice in a row.
     """
 
     def __init__(self, client: clients.Client) -> None:

@@ -380,7 +380,7 @@ class Snapshot:
     def is_news(self, new: statuses.Status) -> bool:
         """It says something that the stored status doesn't, and that the API server would keep.
 
-        The intent to begin an attempt is news whatever is kept: nothing may follow from one that isn't stored.
+        The intent to begin an attempt is news whatever is kept: what isn't stored must not pass for it.
         """
         if new.attempt_id != self.status.attempt_id:
             return True

@@ -26,7 +26,7 @@ def job(uid: str, version: int) -> Object:
 
 
 class Api:
-    """Takes every write of a status, and refuses each Job with these words. It may lack a field of the status."""
+    """Takes writes of a status, less a field that it may lack, and refuses each Job with these words."""
 
     def __init__(self, code: int, words: str, lacks: str = "") -> None:
         self.posts = self.patches = 0

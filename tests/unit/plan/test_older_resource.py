@@ -47,7 +47,7 @@ def test_what_is_dropped_of_the_status_is_not_written_again_and_again(lacking: s
 
 
 def test_the_intent_to_begin_an_attempt_is_news_though_nothing_of_it_is_kept() -> None:
-    """It is written, and so read back as it is stored; nothing may follow from one that was only thought of."""
+    """What was only thought of must not pass for what is stored."""
     none_kept = dataclasses.replace(virtual.Cluster().snapshot(), lacking=fields.known())
     assert none_kept.is_news(dataclasses.replace(none_kept.status, attempt=1, attempt_id="id1"))
     assert not none_kept.is_news(dataclasses.replace(none_kept.status, reclaims=1))
