@@ -72,7 +72,7 @@ def test_d4_what_an_older_resource_lacks_is_said_once_in_the_log_and_until_it_is
             assert one.fault == f"{NAME}: its fields were not read yet"
             for _ in range(2):
                 await one.read()
-                assert (one.fault, one.lacking) == (older, {"spec.spot.window"})
+                assert (one.fault, one.lacking) == (older, frozenset({"spec.spot.window"}))
             api.served = schema(*many)
             await one.read()
             assert one.fault.endswith(f"drops {', '.join(many[:5])} and 1 more: {REMEDY}")
@@ -168,8 +168,8 @@ def test_where_all_was_well_a_missing_resource_is_believed_when_it_is_missing_st
             one = served.Served(client)
             reading = asyncio.create_task(one.run())
             await asyncio.sleep(1)
-            for lag in ({"code": 404}, {"served": None}):
-                api.code, api.served = lag.get("code", 200), lag.get("served", schema())
+            for code in (404, 200):
+                api.code, api.served = code, None
                 await asyncio.sleep(300)
                 assert one.fault == ""
                 api.code, api.served = 200, schema()
