@@ -65,6 +65,17 @@ def test_it_says_time_and_money_of_all_three_ways(job: Path) -> None:
     ]
 
 
+def test_where_futures_are_not_done_the_means_are_at_least_so_much(job: Path) -> None:
+    """Reclaimed every minute and a half, with starts of 5, it hardly gets on; on on-demand nodes it does."""
+    given = [str(job), "--work", "10m", "--save", "20s", "--hazard", "1000%"]
+    found = answer(*given)
+    assert found["spot"]["done"] < 1
+    assert [found[way]["atLeast"] for way in ("spot", "onDemand")] == [True, False]
+    rows = {line.split("  ")[0]: line for line in plan(*given).stdout.splitlines()}
+    assert rows["spot"].count("  >= ") == 3
+    assert ">=" not in rows["on-demand"]
+
+
 def test_a_deadline_needs_no_quotes(job: Path) -> None:
     job.write_text(job.read_text() + "  completeBy: 2026-12-24T08:00:00Z\n")
     assert answer(str(job), "--work", "24h", "--save", "20s", "--hazard", "5%")["warnings"] == []

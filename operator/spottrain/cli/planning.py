@@ -3,7 +3,7 @@
 import argparse
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -214,11 +214,9 @@ def table(answer: estimate.Answer) -> str:
     question = answer.question
     ways = (("spot", answer.spot), ("mixed", answer.mixed), ("on-demand", answer.on_demand))
     heads = ["", "WALL TIME", "80 %", "RECLAIMS", "80 %"]
-    rows = [[name, *_spread(one.wall, _time), *_spread(one.reclaims, "{:.1f}".format)] for name, one in ways]
+    rows = [[name, *_spreads(one)] for name, one in ways]
     if question.prices:
         heads += ["COST", "80 %"]
-        costs = [_spread(one.cost, "{:.2f}".format) for _, one in ways if one.cost]
-        rows = [[*row, *cost] for row, cost in zip(rows, costs, strict=True)]
     facts = [
         f"interval   {_time(answer.interval)}",
         f"reclaims   every {_time(answer.mean_time)} on average; {_time(answer.lost)} lost at each",
@@ -237,8 +235,18 @@ def _time(hours: float) -> str:
     return duration.format_seconds(round(hours * HOUR)) if hours < math.inf else "never"
 
 
-def _spread(found: forecast.Spread, show: Any) -> list[str]:
-    return [show(found.mean), f"{show(found.low)} to {show(found.high)}"]
+def _spreads(way: estimate.Way) -> Iterator[str]:
+    """Mean and spread of each figure; where futures aren't done the mean is the least that it can be."""
+    least = ">= " if way.at_least else ""
+    shown: list[tuple[forecast.Spread | None, Any]] = [
+        (way.wall, _time),
+        (way.reclaims, "{:.1f}".format),
+        (way.cost, "{:.2f}".format),
+    ]
+    for found, show in shown:
+        if found is not None:
+            yield f"{least}{show(found.mean)}"
+            yield f"{show(found.low)} to {show(found.high)}"
 
 
 def warnings(answer: estimate.Answer) -> list[str]:
@@ -263,7 +271,7 @@ def warnings(answer: estimate.Answer) -> list[str]:
             "unless no job has run there yet, compare the names in spec.spot.pools with the nodes' labels"
         )
     for name, way in (("spot", answer.spot), ("mixed", answer.mixed)):
-        if way.done < 1:
+        if way.at_least:
             found.append(
                 f"{name}: in {1 - way.done:.0%} of the futures it is not done in {forecast.NEVER:.0f} "
                 "times its work"
@@ -274,7 +282,7 @@ def warnings(answer: estimate.Answer) -> list[str]:
 
 
 def plain(answer: estimate.Answer) -> dict[str, Any]:
-    """For programs: seconds, shares, amounts; null where something isn't known."""
+    """For programs: seconds, shares, amounts; null where something isn't known. `atLeast` is of the means."""
     return {
         "intervalSeconds": round(answer.interval * HOUR, 1),
         "secondsBetweenReclaims": round(answer.mean_time * HOUR, 1),
@@ -298,6 +306,7 @@ def _plain_way(way: estimate.Way) -> dict[str, Any]:
         "reclaims": _plain_spread(way.reclaims, 1),
         "cost": _plain_spread(way.cost, 1) if way.cost else None,
         "done": way.done,
+        "atLeast": way.at_least,
     }
 
 

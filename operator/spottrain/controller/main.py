@@ -181,6 +181,7 @@ class Operator:
         Without an election this process leads. With one it fills its caches and stands by until it does.
         """
         resource = served.Served(self._client)
+        self.work.lacking = lambda: resource.lacking
         health = probes.Health(self.reflectors, resource)
         for one in self.reflectors:
             self.metrics.time_watch(one.name, functools.partial(health.silence, one))

@@ -109,6 +109,8 @@ class Reconciler:
         """What has been learnt of pools; kept up to date by whoever learns it."""
         self.prices: cabc.Callable[[], prices.Table] = prices.Table
         """What the ConfigMap of prices says, if there is one."""
+        self.lacking: cabc.Callable[[], frozenset[str]] = frozenset
+        """The fields that the API server drops, its resource being older."""
         self.team_label = ""
         """The label of jobs that names who pays; none: nobody asks."""
         self.progress = progress.Progress(self.queue.add, settings.progress)
@@ -159,6 +161,7 @@ class Reconciler:
             progress=self.progress.get(key),
             prices=self.prices(),
             plan=self.deadlines.get(key),
+            lacking=self.lacking(),
         )
         await self._world.look_for_absent_nodes(key)
         snapshot = self._world.snapshot(raw, moment)

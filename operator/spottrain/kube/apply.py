@@ -103,7 +103,7 @@ class Applier:
     async def write_status(
         self, raw: Object, snapshot: snap.Snapshot, new: status.Status, *, sure: bool = False
     ) -> Written:
-        """Write it if it differs in anything that is said; mere words may wait for others to come.
+        """Write it if it says anything new that is kept; mere words may wait for others to come.
 
         To be `sure` that what the plan was made from is the newest, it is written even if nothing differs.
 
@@ -113,7 +113,7 @@ class Applier:
         """
         rendered = status.render(new)
         old = raw.get("status") or {}
-        if old and not sure and rendered == status.render(snapshot.status):
+        if old and not sure and not snapshot.is_news(new):
             self._words.done(snapshot.uid)
             return Written()
         if old and not sure and new.decides_as(snapshot.status) and (wait := self._words.wait(snapshot.uid)):

@@ -98,10 +98,11 @@ class Client:
         Raises:
             errors.ApiError: the server answered with an error status.
             errors.UnreachableError: no answer within 30 s, or no connection.
+            errors.UnreadableError: the answer is no JSON object.
 
         """
         text = await self._answer(method, path, body, query, content_type)
-        return cast("Object", orjson.loads(text)) if text else {}
+        return _object(text, f"{method} {path}") if text else {}
 
     async def text(self, path: str, query: cabc.Mapping[str, str]) -> str:
         """GET something that is no object, such as a log; raises as `request` does."""
@@ -125,6 +126,7 @@ class Client:
         Raises:
             errors.ApiError: the watch was refused, or an ERROR event came (410 as ExpiredError).
             errors.UnreachableError: the stream broke, or was silent for `silence` seconds.
+            errors.UnreadableError: a line is no JSON object.
 
         """
         timeout = aiohttp.ClientTimeout(sock_connect=REQUEST_TIMEOUT, sock_read=silence)
@@ -135,7 +137,7 @@ class Client:
             if response.status >= 400:
                 raise errors.from_answer(response.status, await _read(response))
             async for line in _lines(response):
-                event = orjson.loads(line)
+                event = _object(line, f"WATCH {path}")
                 if event["type"] == "ERROR":
                     status = event["object"]
                     raise errors.from_answer(status.get("code", 500), json.dumps(status))
@@ -198,6 +200,20 @@ def _lean(session: aiohttp.ClientSession) -> aiohttp.ClientSession:
     )
     session.detach()
     return lean
+
+
+def _object(text: str | bytes, asked: str) -> Object:
+    try:
+        found = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise _unreadable(text, asked) from error
+    if not isinstance(found, dict):
+        raise _unreadable(text, asked)
+    return found
+
+
+def _unreadable(text: str | bytes, asked: str) -> errors.UnreadableError:
+    return errors.UnreadableError(asked, f"{text[:80]!r} is no JSON object")
 
 
 async def _read(response: aiohttp.ClientResponse) -> str:

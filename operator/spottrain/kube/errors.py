@@ -8,7 +8,8 @@
     │   ├── ConflictError    409: exists already, or changed meanwhile
     │   ├── RefusedError     400, 403, 422: its words are for the user
     │   └── ExpiredError     410: the watch is too far behind
-    └── UnreachableError     no answer: connection, TLS, timeout
+    ├── UnreachableError     no answer: connection, TLS, timeout
+    └── UnreadableError      an answer in a shape that the API server's never have
 """
 
 import json
@@ -22,6 +23,13 @@ class KubeError(Exception):
 
 class UnreachableError(KubeError):
     """No answer came."""
+
+
+class UnreadableError(KubeError):
+    """What came is not what the API server answers. Whether a write was done isn't known then."""
+
+    def __init__(self, asked: str, found: str) -> None:
+        super().__init__(f"{asked}: {found}: see whether a proxy answers in the API server's place")
 
 
 class ApiError(KubeError):

@@ -186,6 +186,7 @@ class Moment:
     progress: snap.Progress | None = None
     prices: price.Table = price.NO_PRICES
     plan: deadline.Plan | None = None
+    lacking: frozenset[str] = frozenset()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -280,6 +281,7 @@ class World:
             progress=moment.progress,
             prices=moment.prices,
             plan=moment.plan,
+            lacking=moment.lacking,
             deleting="deletionTimestamp" in metadata,
         )
 

@@ -61,7 +61,7 @@ def _warn_of_capped_grace(draft: drafts.Draft) -> None:
         return
     given = grace.grace(draft.snapshot)
     if given.capped:
-        draft.say(conditions.GRACE_CAPPED, given.sentence(), warning=True)
+        draft.say(conditions.GRACE_CAPPED, given.sentence())
 
 
 def count_reclaim(draft: drafts.Draft, lost: loss.Member, then: str = "") -> bool:
@@ -72,9 +72,9 @@ def count_reclaim(draft: drafts.Draft, lost: loss.Member, then: str = "") -> boo
     if _counted_already(draft, lost):
         return False
     record_reclaim(draft, lost)
-    draft.say(conditions.RECLAIMED, f"worker {lost.index}: {lost.verdict.detail}{then}", warning=True)
+    draft.say(conditions.RECLAIMED, f"worker {lost.index}: {lost.verdict.detail}{then}")
     if lost.verdict.cause in {loss.NODE_LOST, loss.NODE_GONE}:
-        draft.say(conditions.NODE_LOST, f"node {lost.node} is lost", warning=True)
+        draft.say(conditions.NODE_LOST, f"node {lost.node} is lost")
     return True
 
 
@@ -119,7 +119,7 @@ def count_failure(draft: drafts.Draft, detail: str) -> None:
     draft.update(failures=draft.status.failures + 1)
     limit = draft.snapshot.max_failures
     allowed = "" if limit is None else f" of {limit} allowed"
-    draft.say(conditions.WORKER_FAILED, f"failure {draft.status.failures}{allowed}: {detail}", warning=True)
+    draft.say(conditions.WORKER_FAILED, f"failure {draft.status.failures}{allowed}: {detail}")
 
 
 def unsettled(now: status.Status) -> bool:

@@ -56,7 +56,7 @@ def _put(draft: drafts.Draft, book: ledger.Ledger) -> None:
 
 def _says_more(draft: drafts.Draft) -> bool:
     """As it is written: a time that was just taken has fractions of a second, one that was read has none."""
-    return status.render(draft.status) != status.render(draft.snapshot.status)
+    return draft.snapshot.is_news(draft.status)
 
 
 class _Book:
@@ -119,7 +119,7 @@ class _Book:
         if node is not None and node.rate_problem and not self._has_prices and node.name not in self._told:
             self._told.add(node.name)
             text = f"node {node.name}: {node.rate_problem}"
-            self._draft.say(conditions.PRICE_UNREADABLE, text, warning=True, with_status=True)
+            self._draft.say(conditions.PRICE_UNREADABLE, text, with_status=True)
         return pod.attempt, _name(capacity), _rate(self._snapshot, capacity, node)
 
     def close(self) -> None:

@@ -33,8 +33,9 @@ class Draft:
         """Ask for an act."""
         self._actions.append(action)
 
-    def say(self, reason: str, message: str, *, warning: bool = False, with_status: bool = False) -> None:
-        """Ask for an Event; see `actions.Event`."""
+    def say(self, reason: str, message: str, *, with_status: bool = False) -> None:
+        """Ask for an Event; see `actions.Event`. `conditions.EVENTS` says whether it is a warning."""
+        warning = reason in conditions.EVENTS[True]
         self._events.append(actions.Event(reason, message, warning, with_status))
 
     def wake_at(self, moment: dt.datetime) -> None:
@@ -54,7 +55,7 @@ class Draft:
     def fault(self, type: str, reason: str, text: str) -> None:  # noqa: A002 - as the field is called
         """Set the condition to False, with a warning if it wasn't."""
         if not self._is_false(type):
-            self.say(reason, text, warning=True)
+            self.say(reason, text)
         self.condition(type, False, reason, text)
 
     def mended(self, type: str, reason: str, text: str) -> None:  # noqa: A002

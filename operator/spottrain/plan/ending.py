@@ -18,4 +18,4 @@ def fail(draft: drafts.Draft, reason: str, message: str) -> None:
 
 def _end(draft: drafts.Draft, phase: status.Phase, reason: str, message: str) -> None:
     draft.update(phase=phase, completion=draft.snapshot.now, next_retry=None)
-    draft.say(reason, message, warning=phase is status.Phase.FAILED)
+    draft.say(reason, message)

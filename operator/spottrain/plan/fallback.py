@@ -61,7 +61,7 @@ def _begin(draft: drafts.Draft, wishes: spec.Fallback, why: str) -> None:
     length = wishes.length * min(2.0 ** min(times - 1, 30), LONGEST)
     until = draft.snapshot.now + dt.timedelta(seconds=length)
     draft.update(fallback=status.Fallback(draft.snapshot.now, until, times))
-    draft.say(conditions.FELL_BACK, f"{why}: {_allowed(until)}", warning=True)
+    draft.say(conditions.FELL_BACK, f"{why}: {_allowed(until)}")
 
 
 def _why(draft: drafts.Draft, wishes: spec.Fallback) -> str:

@@ -35,7 +35,7 @@ def blame(draft: drafts.Draft, failed: cabc.Iterable[snap.Pod]) -> None:
     draft.update(failed_nodes=(*known.values(), new)[-status.FAILED_NODES_KEPT :])
     if times == TWICE:
         message = f"{times} failures on node {node.name}: the next workers of this job avoid it"
-        draft.say(conditions.NODE_AVOIDED, message, warning=True)
+        draft.say(conditions.NODE_AVOIDED, message)
 
 
 def _culprit(snapshot: snap.Snapshot, failed: tuple[snap.Pod, ...]) -> snap.Node | None:

@@ -216,10 +216,10 @@ def _count_reclaims(draft: drafts.Draft, losses: list[loss.Member]) -> None:
         attempts.record_reclaim(draft, one)
         by_cause.setdefault(one.verdict.cause, []).append(one)
     for cause, hit in by_cause.items():
-        draft.say(conditions.RECLAIMED, _who(hit), warning=True)
+        draft.say(conditions.RECLAIMED, _who(hit))
         if cause in {loss.NODE_LOST, loss.NODE_GONE}:
             for node in sorted({one.node for one in hit}):
-                draft.say(conditions.NODE_LOST, f"node {node} is lost", warning=True)
+                draft.say(conditions.NODE_LOST, f"node {node} is lost")
 
 
 def _count_failures(draft: drafts.Draft, failures: list[loss.Member]) -> None:
@@ -228,7 +228,7 @@ def _count_failures(draft: drafts.Draft, failures: list[loss.Member]) -> None:
         for one in failures:
             if one.pod is not None and one.verdict.cause != loss.OUT_OF_MEMORY:
                 faults.blame(draft, [one.pod])
-        draft.say(conditions.WORKER_FAILED, _who(failures), warning=True)
+        draft.say(conditions.WORKER_FAILED, _who(failures))
 
 
 def _clear_machines(draft: drafts.Draft, finished: set[int]) -> None:

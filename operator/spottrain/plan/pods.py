@@ -91,7 +91,7 @@ def _ends_by_itself(pod: snap.Pod, snapshot: snap.Snapshot) -> dt.datetime | Non
 
 def _force(draft: drafts.Draft, pod: snap.Pod, why: str) -> None:
     draft.act(actions.DeletePod(pod.name, pod.uid, 0))
-    draft.say(conditions.FORCE_DELETED, f"{pod.name} is force-deleted: {why}", warning=True)
+    draft.say(conditions.FORCE_DELETED, f"{pod.name} is force-deleted: {why}")
 
 
 def _grace(pod: snap.Pod, limit: float | None, snapshot: snap.Snapshot) -> int | None:

@@ -5,7 +5,7 @@ import dataclasses
 import datetime as dt
 import functools
 
-from spottrain.api import allowed, clouds, notices
+from spottrain.api import allowed, clouds, fields, notices
 from spottrain.api import prices as price
 from spottrain.api import spec as specs
 from spottrain.api import status as statuses
@@ -382,6 +382,19 @@ class Snapshot:
     leftover: tuple[Pod, ...] = ()
     """Pods under our labels that have not ended and were made by another Job: one that is deleted."""
     deleting: bool = False
+    lacking: frozenset[str] = frozenset()
+    """Fields that the API server drops, where its resource is older than this version."""
+
+    def is_news(self, new: statuses.Status) -> bool:
+        """It says something that the stored status doesn't, and that the API server would keep.
+
+        The intent to begin an attempt is news whatever is kept: what isn't stored must not pass for it.
+        """
+        if new.attempt_id != self.status.attempt_id:
+            return True
+        both = (statuses.render(one) for one in (new, self.status))
+        told, stored = (fields.kept(one, "status", self.lacking) for one in both)
+        return told != stored
 
     @property
     def valid_spec(self) -> specs.Spec:

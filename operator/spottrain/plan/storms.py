@@ -47,7 +47,7 @@ def next_try(draft: drafts.Draft) -> dt.datetime | None:
         return None
     moment = budget.jittered(draft.snapshot, FIRST_WAIT, reclaims - FREE - 1)
     message = f"{sentence(draft.status)}: the next attempt waits"
-    draft.say(conditions.RECLAIM_STORM, message, warning=True)
+    draft.say(conditions.RECLAIM_STORM, message)
     return moment
 
 

@@ -66,12 +66,20 @@ class Question:
 
 @dataclasses.dataclass(frozen=True)
 class Way:
-    """One way to buy the machines: time and, with prices, money. `done`: in what share of futures it ends."""
+    """One way to buy the machines: time and, with prices, money. `done`: in what share of futures it ends.
+
+    In the others it counts until it is given up on: the means are less than what it would take.
+    """
 
     wall: forecast.Spread
     reclaims: forecast.Spread
     cost: forecast.Spread | None
     done: float = 1.0
+
+    @property
+    def at_least(self) -> bool:
+        """The means leave out what futures that aren't done would still take."""
+        return self.done < 1
 
 
 @dataclasses.dataclass(frozen=True)

@@ -26,10 +26,11 @@ def job(uid: str, version: int) -> Object:
 
 
 class Api:
-    """Takes every write of a status, and refuses each Job with these words."""
+    """Takes writes of a status, less a field that it may lack, and refuses each Job with these words."""
 
-    def __init__(self, code: int, words: str) -> None:
-        self.posts = 0
+    def __init__(self, code: int, words: str, lacks: str = "") -> None:
+        self.posts = self.patches = 0
+        self._lacks = lacks
         self.uid = "u1"
         self.status: Object = {}
         self._refusal = (code, words)
@@ -39,7 +40,8 @@ class Api:
         body = await request.json()
         if request.path.endswith("/status"):
             self._version += 1
-            self.status = body["status"]
+            self.patches += 1
+            self.status = {name: value for name, value in body["status"].items() if name != self._lacks}
             return web.json_response({**job(self.uid, self._version), "status": self.status})
         if request.path.endswith("/jobs"):
             self.posts += 1
@@ -96,5 +98,25 @@ def test_a_refusal_that_may_pass_is_tried_again_with_pauses() -> None:
             assert len(work.queue) == 1, "another try is planned"
             reasons = {one["type"]: one["reason"] for one in api.status["conditions"]}
             assert reasons["Running"] == "CreationRefused"
+
+    local.run(body())
+
+
+def test_what_an_older_resource_drops_is_written_once_and_when_the_resource_has_it() -> None:
+    api = Api(422, "spec.template: no", lacks="observedGeneration")
+
+    async def body() -> None:
+        async with local.server(api.answer) as client:
+            work = worker(client)
+            work.lacking = lambda: frozenset({"status.observedGeneration"})
+            work.jobs.put(job("u1", 1))
+            await settled(work)
+            written = api.patches
+            for _ in range(3):
+                await work._pass(KEY)
+            assert api.patches == written
+            work.lacking = frozenset
+            await work._pass(KEY)
+            assert api.patches == written + 1
 
     local.run(body())

@@ -1,4 +1,4 @@
-"""What is counted of each request."""
+"""What is counted of each request, and what its answer may be."""
 
 import pytest
 from aiohttp import web
@@ -59,5 +59,21 @@ def test_a_request_that_got_no_answer_counts_too() -> None:
             await client.request("GET", clients.NODES.path())
         await client.close()
         assert told == [("GET", "nodes", "none")]
+
+    local.run(body())
+
+
+@pytest.mark.parametrize("text", ["<html>sign in</html>", "[1]"])
+def test_an_answer_that_is_no_object_is_an_error_that_says_whom_to_suspect(text: str) -> None:
+    async def answer(_: web.Request) -> web.StreamResponse:
+        return web.Response(text=f"{text}\n")
+
+    async def body() -> None:
+        async with local.server(answer) as client:
+            words = "is no JSON object: see whether a proxy answers in the API server's place"
+            with pytest.raises(errors.UnreadableError, match=f"GET .*{words}"):
+                await client.request("GET", clients.NODES.path())
+            with pytest.raises(errors.UnreadableError, match=f"WATCH .*{words}"):
+                await anext(client.watch(clients.NODES.path(), {}, 5))
 
     local.run(body())

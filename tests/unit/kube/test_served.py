@@ -1,5 +1,6 @@
 """Whether the served resource has every field, as the operator finds out."""
 
+import asyncio
 import copy
 import dataclasses
 from typing import Any
@@ -11,8 +12,10 @@ from aiohttp import web
 from manifests import render
 from spottrain.api import fields
 from spottrain.kube import served
+from tests.unit import virtual_time
 from tests.unit.kube import local
 
+OURS = "dev.spottrain.v1alpha1.SpotTrainingJob"
 NAME = "the resource spottrainingjobs.spottrain.dev"
 REMEDY = "apply crds/ of this version (docs/install.md#upgrading)"
 
@@ -41,7 +44,7 @@ class OpenApi:
         assert request.path == "/openapi/v3/apis/spottrain.dev/v1alpha1"
         if self.code != 200:
             return local.refused(self.code)
-        ours = {"dev.spottrain.v1alpha1.SpotTrainingJob": self.served} if self.served else {}
+        ours = {OURS: self.served} if self.served else {}
         return web.json_response({"components": {"schemas": ours}})
 
 
@@ -69,7 +72,7 @@ def test_d4_what_an_older_resource_lacks_is_said_once_in_the_log_and_until_it_is
             assert one.fault == f"{NAME}: its fields were not read yet"
             for _ in range(2):
                 await one.read()
-                assert one.fault == older
+                assert (one.fault, one.lacking) == (older, frozenset({"spec.spot.window"}))
             api.served = schema(*many)
             await one.read()
             assert one.fault.endswith(f"drops {', '.join(many[:5])} and 1 more: {REMEDY}")
@@ -78,7 +81,7 @@ def test_d4_what_an_older_resource_lacks_is_said_once_in_the_log_and_until_it_is
             assert one.fault == f"{NAME} is missing: {REMEDY}"
             api.served = schema()
             await one.read()
-            assert one.fault == ""
+            assert (one.fault, one.lacking) == ("", frozenset())
 
     local.run(body())
     assert [record.getMessage() for record in caplog.records].count(older) == 1
@@ -112,3 +115,69 @@ def test_what_cannot_be_read_at_the_start_is_a_fault_and_later_changes_nothing()
                 assert one.fault == fault
 
     local.run(body())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<html>sign in</html>",
+        "[]",
+        "null",
+        "",
+        "{}",
+        '{"components": null}',
+        '{"components": {"schemas": []}}',
+        f'{{"components": {{"schemas": {{"{OURS}": "x"}}}}}}',
+    ],
+)
+def test_an_answer_that_is_no_schema_cannot_be_read_and_changes_nothing_where_all_was_well(text: str) -> None:
+    """A proxy's page, most likely: the operator neither ends nor says that the resource is wrong."""
+    schemas = [schema()]
+
+    async def answer(_: web.Request) -> web.StreamResponse:
+        if schemas:
+            return web.json_response({"components": {"schemas": {OURS: schemas.pop()}}})
+        return web.Response(text=text, content_type="application/json")
+
+    async def body() -> None:
+        async with local.server(answer) as client:
+            one, new = served.Served(client), served.Served(client)
+            await one.read()
+            await one.read()
+            assert one.fault == ""
+            await new.read()
+            assert new.fault.startswith(
+                f"the fields of {NAME} can't be read: GET /openapi/v3/apis/spottrain.dev"
+            )
+            assert new.fault.endswith("see whether a proxy answers in the API server's place")
+
+    local.run(body())
+
+
+def test_a_schema_of_no_known_shape_has_none_of_the_fields() -> None:
+    odd = {"properties": {"spec": {"properties": {"workers": None, "spot": {"properties": []}}}, "status": 1}}
+    assert fields.paths(odd) == {"spec", "spec.workers", "spec.spot", "status"}
+
+
+def test_where_all_was_well_a_missing_resource_is_believed_when_it_is_missing_still_after_2_s() -> None:
+    """A server that has just been restarted may publish the resource a moment later than it answers."""
+    api = OpenApi(schema())
+
+    async def body() -> None:
+        async with local.server(api.answer) as client:
+            one = served.Served(client)
+            reading = asyncio.create_task(one.run())
+            await asyncio.sleep(1)
+            for code in (404, 200):
+                api.code, api.served = code, None
+                await asyncio.sleep(300)
+                assert one.fault == ""
+                api.code, api.served = 200, schema()
+                await asyncio.sleep(2)
+                assert one.fault == ""
+            api.code = 404
+            await asyncio.sleep(302)
+            assert one.fault == f"{NAME} is missing: {REMEDY}"
+            reading.cancel()
+
+    virtual_time.run(body())

@@ -7,8 +7,9 @@ after every pass that deciding again changes nothing once all acts are done.
 import collections
 import dataclasses
 import datetime as dt
+from typing import Any, cast
 
-from spottrain.api import allowed, clouds, conditions, names, prices, spec, status
+from spottrain.api import allowed, clouds, conditions, fields, names, prices, spec, status
 from spottrain.plan import actions, decide
 from spottrain.plan import snapshot as snap
 from spottrain.policy import deadline, hazard
@@ -62,6 +63,8 @@ class Cluster:
         self.known: dict[snap.Pool, hazard.Record] = {}
         self.prices = prices.Table()
         self.plan: deadline.Plan | None = None
+        self.lacking: frozenset[str] = frozenset()
+        """Fields that the resource is too old for: the API server drops them."""
         self.words_wait = False
         """What decides nothing is not written into the status."""
         self.deleted = False
@@ -109,6 +112,7 @@ class Cluster:
             plan=self.plan,
             progress=self.progress,
             prices=self.prices,
+            lacking=self.lacking,
         )
 
     def _seen(self, node: snap.Node) -> snap.Node:
@@ -131,7 +135,8 @@ class Cluster:
         if self.words_wait and plan.status.decides_as(before):
             plan = plan.unwritten()
         else:
-            self.status = status.parse(status.render(plan.status))
+            written = fields.kept(status.render(plan.status), "status", self.lacking)
+            self.status = status.parse(cast("dict[str, Any]", written))
         if self.refusal is not None and self.refusal.generation != self.generation:
             self.refusal = None
         if self.refusal is not None and not self.refusal.permanent:
