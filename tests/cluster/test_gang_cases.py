@@ -178,8 +178,9 @@ def test_a15_a_loss_before_training_starts_is_no_failure(job: play.Job, api: Api
             disrupted = {**Disrupted, "reason": "EvictionByEvictionAPI"}
             before = job.pod("tr-0-1")["status"].get("conditions", [])
             job.patch_pod("tr-0-1", {**said, "conditions": [*before, disrupted]})
+        lost = job.pod("tr-0-1")["metadata"]["uid"]
         job.delete_pod("tr-0-1", grace=0)
-        job.wait("the successor", lambda: any(name != "tr-0-1" for name in job.pods()))
+        job.wait("the successor", lambda: any(pod["metadata"]["uid"] != lost for pod in job.pods().values()))
         status = job.status()
         assert (status["reclaims"], status["failures"]) == (0 if state == "unbound" else 1, 0)
         assert status["phase"] != "Failed"

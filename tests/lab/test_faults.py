@@ -185,7 +185,7 @@ def test_program_in_a_machine_ends_when_it_is_stopped(lab: Lab, tmp_path: Path) 
 def test_program_in_a_machine_that_does_not_run_is_refused(lab: Lab, victim: str) -> None:
     """One sentence that says what to do."""
     lab.node_kill(victim)
-    with pytest.raises(LabError, match="spot-3 does not run: `python -m lab node start` starts it"):
+    with pytest.raises(LabError, match="spot-3 does not run: `python -m lab node start spot-3` starts it"):
         lab.node_exec(victim, "true")
 
 
