@@ -27,8 +27,9 @@ SILENCE_SHARE = 0.85
 RENEWAL_SHARE = 0.25
 """Of the lease's duration: after so long a kubelet renews it."""
 AFTER_GAP = 3.0
-"""At most so many times as long may a node be silent after an outage: who asked in vain for minutes asks
-again more rarely (seen: kwok's machines, after 300 s without an API server, took longer than 34 s)."""
+"""No node is called silent sooner after an outage than that took, or than so many times as long as else: who
+asked in vain for minutes asks again more rarely (seen: kwok's machines, after 300 s without an API server,
+took longer than 34 s, and one that had renewed once didn't again for 34 s)."""
 DEFAULT_DURATION = 40.0
 MOST_SINGLE_READS = 20
 
@@ -67,6 +68,10 @@ class Leases:
         self._read_at: float | None = None
         self._gap: float | None = None
         """Since when, on our clock, reads have failed."""
+        self._back: float = -math.inf
+        """When, on our clock, reads went well again after the last outage."""
+        self._outage: float = 0.0
+        """How long that was, in seconds."""
 
     @property
     def silenced(self) -> cabc.Set[str]:
@@ -135,6 +140,8 @@ class Leases:
         if self._read_at is not None and now - self._read_at > LATE_SECONDS:
             self._forget_times()
         self._read_at = now
+        if self._gap is not None:
+            self._back, self._outage = now, now - self._gap
         for name in self._sights.keys() - found.keys():
             del self._sights[name]
             self._set(name, silent=False)
@@ -148,8 +155,7 @@ class Leases:
         if known is None or known.version != version:
             seconds = (lease.get("spec") or {}).get("leaseDurationSeconds") or DEFAULT_DURATION
             limit, doubt = SILENCE_SHARE * seconds, self._doubt(known, now + SILENCE_SHARE * seconds)
-            if known is None and self._gap is not None:
-                limit = min(max(limit, now - self._gap), AFTER_GAP * limit)
+            limit = max(limit, self._back + min(self._outage, AFTER_GAP * limit) - now)
             self._sights[name] = _Sight(version, now, limit, doubt)
             self._set(name, silent=False)
         elif now - known.since >= known.limit:
