@@ -52,8 +52,10 @@ class Mark:
         return labels.get(self.key) in self.values
 
 
+KARPENTER = "karpenter.sh/capacity-type"
+"""The label by which Karpenter tells how a node was bought."""
 SPOT_MARKS = (
-    Mark("karpenter.sh/capacity-type", ("spot",)),  # Karpenter on every cloud, EKS Auto, AKS NAP
+    Mark(KARPENTER, ("spot",)),  # Karpenter on every cloud, EKS Auto, AKS NAP
     Mark("eks.amazonaws.com/capacityType", ("SPOT",)),  # EKS managed node groups
     Mark("cloud.google.com/gke-spot", ("true",)),
     Mark("cloud.google.com/gke-preemptible", ("true",)),
@@ -63,13 +65,13 @@ SPOT_MARKS = (
     Mark("together.ai/compute-class", ("preemptible",)),
 )
 ON_DEMAND_MARKS = (
-    Mark("karpenter.sh/capacity-type", ("on-demand",)),
+    Mark(KARPENTER, ("on-demand",)),
     Mark("eks.amazonaws.com/capacityType", ("ON_DEMAND",)),
 )
-NOT_SPOT_MARKS = (Mark("karpenter.sh/capacity-type", ("reserved",)),)
+NOT_SPOT_MARKS = (Mark(KARPENTER, ("reserved",)),)
 
 SPOT_TAINT_KEYS = (
-    "karpenter.sh/capacity-type",  # set by hand on Karpenter pools, by custom of many clusters
+    KARPENTER,  # set by hand on Karpenter pools, by custom of many clusters
     "eks.amazonaws.com/capacityType",
     "cloud.google.com/gke-spot",
     "cloud.google.com/gke-preemptible",

@@ -111,13 +111,13 @@ class Applier:
             errors.ConflictError: what the plan was made from is out of date.
 
         """
-        rendered = status.render(new)
         old = raw.get("status") or {}
         if old and not sure and not snapshot.is_news(new):
             self._words.done(snapshot.uid)
             return Written()
         if old and not sure and new.decides_as(snapshot.status) and (wait := self._words.wait(snapshot.uid)):
             return Written(again=wait)
+        rendered = status.render(new)
         removed = dict.fromkeys((old.keys() & status.FIELDS) - rendered.keys())
         body = {
             "metadata": {"resourceVersion": raw["metadata"]["resourceVersion"]},

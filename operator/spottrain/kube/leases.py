@@ -154,8 +154,9 @@ class Leases:
         known = self._sights.get(name)
         if known is None or known.version != version:
             seconds = (lease.get("spec") or {}).get("leaseDurationSeconds") or DEFAULT_DURATION
-            limit, doubt = SILENCE_SHARE * seconds, self._doubt(known, now + SILENCE_SHARE * seconds)
-            limit = max(limit, self._back + min(self._outage, AFTER_GAP * limit) - now)
+            usual = SILENCE_SHARE * seconds
+            after_outage = self._back + min(self._outage, AFTER_GAP * usual) - now
+            limit, doubt = max(usual, after_outage), self._doubt(known, now + usual)
             self._sights[name] = _Sight(version, now, limit, doubt)
             self._set(name, silent=False)
         elif now - known.since >= known.limit:

@@ -17,7 +17,6 @@ POOL_WEIGHT, POOL_STEP = 100, 5
 LISTED_WEIGHT = 75
 """Of the best pool of a list: less than spot, since Karpenter finds the order in the required terms."""
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
-KARPENTER = "karpenter.sh/capacity-type"
 NODE_FAULTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 GPU_TAINT = "nvidia.com/gpu"
 
@@ -128,7 +127,7 @@ def _places(pools: allowed.Entries) -> list[Object]:
 
 def _best_places(preferred: tuple[snap.Pool, ...], pools: allowed.Entries) -> list[Object]:
     """Of a list of pools those that are preferred, as terms: they allow nothing that the list doesn't."""
-    spot = _in(KARPENTER, ["spot"])
+    spot = _in(clouds.KARPENTER, ["spot"])
     return [_expressions(spot, *_at([one.zone], [one.instance_type])) for one in preferred if pools]
 
 
