@@ -118,7 +118,7 @@ def in_pool(name: str, zone: str, *, capacity: Object = play.SPOT, gpus: int = 8
     return {"name": f"pools-{name}", "labels": {**capacity, **pool}, "gpus": gpus}
 
 
-HOT = ("pools-a1", "pools-a2", "pools-a3")
+HOT = ("pools-a1", "pools-a2")
 LISTED = [{"zone": "pools-a", "instanceType": "pools-g5", "weight": 100}, {"zone": "pools-b"}]
 
 
@@ -131,7 +131,8 @@ def test_workers_on_spot_run_in_listed_pools_alone_and_leave_one_that_takes_mach
 ) -> None:
     """Six on spot and one on the floor. Nothing is learnt at first, so it is the weight that counts.
 
-    Then the heavy pool loses its machines, and the other one has room for four.
+    The heavy pool's two machines hold three each, so that both have workers when they are taken back; then
+    the other pool has room for four.
     """
     hot = [in_pool(name.removeprefix("pools-"), "a", gpus=3) for name in HOT]
     bought = in_pool("bought", "c", capacity=play.ON_DEMAND)
