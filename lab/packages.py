@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from lab import build, clock, locks, shell
@@ -35,17 +36,20 @@ def install(needed: Mapping[str, str] = NEEDED) -> None:
 
     Raises LabError where there is no apt-get, naming the programs to install by hand.
     """
-    packages = missing(needed)
-    if not packages:
+    if not missing(needed):
         return
     if shutil.which("apt-get") is None:
         programs = sorted(program for program in needed if not _present(program))
         raise LabError(f"install these programs by this system's own means: {', '.join(programs)}")
-    print(f"install {' '.join(packages)} ...", end=" ", flush=True)
-    started = clock.now()
-    shell.run(*_APT, "update", env=_QUIET)
-    shell.run(*_APT, "install", "--yes", "--no-install-recommends", *packages, env=_QUIET)
-    print(f"{clock.now() - started:.0f} s")
+    with _one_at_a_time():
+        packages = missing(needed)
+        if not packages:
+            return
+        print(f"install {' '.join(packages)} ...", end=" ", flush=True)
+        started = clock.now()
+        shell.run(*_APT, "update", env=_QUIET)
+        shell.run(*_APT, "install", "--yes", "--no-install-recommends", *packages, env=_QUIET)
+        print(f"{clock.now() - started:.0f} s")
 
 
 def unpacked(package: str) -> Path:
@@ -66,13 +70,19 @@ def _unpack(package: str, target: Path) -> None:
     unfinished = target.with_suffix(".unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir()
-    shell.run(*_APT, "update", env=_QUIET)
-    # Apt's own user can't write there.
-    shell.run(*_APT, "-o", "APT::Sandbox::User=root", "download", package, cwd=unfinished, env=_QUIET)
+    with _one_at_a_time():
+        shell.run(*_APT, "update", env=_QUIET)
+        # Apt's own user can't write there.
+        shell.run(*_APT, "-o", "APT::Sandbox::User=root", "download", package, cwd=unfinished, env=_QUIET)
     (archive,) = unfinished.glob("*.deb")
     shell.run("dpkg-deb", "--extract", archive, unfinished)
     archive.unlink()
     unfinished.rename(target)
+
+
+def _one_at_a_time() -> AbstractContextManager[None]:
+    """Labs start side by side, and `update` doesn't wait for the lists of another one: it fails."""
+    return locks.held(build.cache_root() / "apt.lock")
 
 
 def _present(program: str) -> bool:

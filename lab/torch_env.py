@@ -7,19 +7,16 @@ and nothing is resolved at install time. `python -m lab.torch_env` installs what
 paths.
 """
 
-import fcntl
 import hashlib
 import os
 import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import clock
+from lab import clock, locks
 from lab.errors import LabError
 
 ROOT = Path("/opt/spottrain")
@@ -143,7 +140,7 @@ class Layer:
         target = root / f"{self.name}-{self.key}"
         if not target.is_dir():
             root.mkdir(parents=True, exist_ok=True)
-            with _locked(root / f".{self.name}.lock"):
+            with locks.held(root / f".{self.name}.lock"):
                 if not target.is_dir():
                     _install(self, target)
         _point(self.stable_path(root), target)
@@ -162,13 +159,6 @@ def stable_path(root: Path = ROOT) -> Path:
 def ensure(root: Path = ROOT) -> Path:
     """Install torch unless it is there; where it is found."""
     return TORCH.ensure(root)
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    with path.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _install(layer: Layer, target: Path) -> None:

@@ -4,6 +4,8 @@ import base64
 import json
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -167,6 +169,36 @@ def test_missing_go_is_told_where_to_get_it(tmp_path: Path) -> None:
 def test_every_package_is_for_a_program_and_none_is_named_twice() -> None:
     """What apt is asked for."""
     assert sorted(set(packages.NEEDED.values())) == sorted(packages.NEEDED.values())
+
+
+APT = """#!/bin/sh
+# As apt-get is: the second one at a time fails. Installing makes the program that was missing.
+for word; do case $word in update|install) doing=$word;; esac; done
+mkdir "$HERE/lists" || { echo "Could not get lock" >&2; exit 100; }
+echo "$doing" >> "$HERE/log"
+sleep 0.3
+[ "$doing" = update ] || install -m 755 /dev/null "$HERE/bin/wanted"
+rmdir "$HERE/lists"
+"""
+
+
+def test_labs_that_start_side_by_side_on_a_fresh_machine_install_one_after_another(tmp_path: Path) -> None:
+    """Two processes that miss the same program, and an apt-get that doesn't wait for another one."""
+    (tmp_path / "bin").mkdir()
+    apt = tmp_path / "bin" / "apt-get"
+    apt.write_text(APT)
+    apt.chmod(0o755)
+    environment = {
+        **os.environ,
+        "HERE": str(tmp_path),
+        "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
+        "SPOTTRAIN_CACHE": str(tmp_path / "cache"),
+    }
+    line = [sys.executable, "-c", "from lab import packages; packages.install({'wanted': 'some-package'})"]
+    root = Path(__file__).parents[2]
+    both = [subprocess.Popen(line, cwd=root, env=environment) for _ in range(2)]
+    assert [one.wait(timeout=60) for one in both] == [0, 0]
+    assert (tmp_path / "log").read_text().split() == ["update", "install"]
 
 
 def test_bad_node_on_the_command_line_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
