@@ -22,20 +22,19 @@ def up() -> Lab:
 
 @contextmanager
 def fleet(lab: Lab, count: int = NODES, gpus: int = GPUS) -> Iterator[None]:
-    """That many spot nodes of so many GPUs, for a while."""
-    nodes = [
-        FakeNode(
-            f"spot-{number}",
-            labels={
-                "karpenter.sh/capacity-type": "spot",
-                "topology.kubernetes.io/zone": ZONES[number % len(ZONES)],
-            },
-            capacity={"nvidia.com/gpu": str(gpus)},
-        )
-        for number in range(count)
-    ]
+    """That many spot nodes of so many GPUs in AWS, for a while."""
+    nodes = [_node(number, ZONES[number % len(ZONES)], gpus) for number in range(count)]
     lab.add_fake_nodes(nodes)
     try:
         yield
     finally:
         lab.remove_fake_nodes([node.name for node in nodes])
+
+
+def _node(number: int, zone: str, gpus: int) -> FakeNode:
+    return FakeNode(
+        f"spot-{number}",
+        labels={"karpenter.sh/capacity-type": "spot", "topology.kubernetes.io/zone": zone},
+        capacity={"nvidia.com/gpu": str(gpus)},
+        provider_id=f"aws:///{zone}/i-{number}",
+    )

@@ -13,7 +13,6 @@ import orjson
 
 from lab import clock
 from lab.api import Api
-from lab.errors import LabError
 
 Object = dict[str, Any]
 
@@ -61,7 +60,7 @@ class Gangs:
         self._made: dict[Attempt, set[str]] = {}
         self._all_made: dict[Attempt, float] = {}
         self._unready: set[str] = set()
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
         self._closed = False
         self._connection = self._open(self._list())
         self._thread = threading.Thread(target=self._follow, daemon=True)
@@ -78,7 +77,7 @@ class Gangs:
 
     def pods(self) -> dict[str, Worker]:
         """All pods by UID."""
-        with self._changed:
+        with self._lock:
             return dict(self._pods)
 
     def newest(self) -> dict[str, int]:
@@ -112,13 +111,17 @@ class Gangs:
         self, what: str, found: Callable[[], dict[str, float]], gangs: Mapping[str, int], seconds: float
     ) -> dict[str, float]:
         self._until(lambda: len(found()) == len(gangs), seconds, f"{what} for {len(gangs)} gangs")
-        with self._changed:
+        with self._lock:
             return found()
 
     def _until(self, probe: Callable[[], bool], seconds: float, what: str) -> None:
-        with self._changed:
-            if not self._changed.wait_for(probe, timeout=seconds):
-                raise LabError(f"{what} did not happen within {seconds:g} s")
+        """Looked at ten times a second: the moments are the watch's, and looking costs what is measured."""
+
+        def found() -> bool:
+            with self._lock:
+                return probe()
+
+        clock.wait_for(what, found, seconds=seconds, every=0.1)
 
     @staticmethod
     def _first(moments: Mapping[Attempt, float], after: Mapping[str, int]) -> dict[str, float]:
@@ -166,7 +169,7 @@ class Gangs:
         )
         runs = pod["status"].get("phase") == "Running" and "deletionTimestamp" not in metadata
         index = int(labels.get("batch.kubernetes.io/job-completion-index", 0))
-        with self._changed:
+        with self._lock:
             if kind == "DELETED":
                 self._pods.pop(metadata["uid"], None)
                 self._unready.discard(metadata["uid"])
@@ -179,7 +182,6 @@ class Gangs:
                 if len(made) == self.workers:
                     self._all_made.setdefault(attempt, now)
             self._count(attempt, metadata["uid"], now, runs=runs and kind != "DELETED")
-            self._changed.notify_all()
 
     def _count(self, attempt: Attempt, uid: str, now: float, *, runs: bool) -> None:
         running = self._running.setdefault(attempt, set())

@@ -33,6 +33,8 @@ class FakeNode:
     taints: Sequence[Mapping[str, str]] = ()
     capacity: Mapping[str, str] = field(default_factory=dict)
     """On top of 32 CPUs, 256Gi of memory and 110 pods; `nvidia.com/gpu` for instance."""
+    provider_id: str = ""
+    """What a cloud says of it, as `aws:///us-east-1a/i-1`."""
 
 
 def start(state: State) -> None:
@@ -72,7 +74,10 @@ def document(node: FakeNode) -> dict[str, Any]:
             "annotations": dict(MANAGED),
             "labels": {"kubernetes.io/hostname": node.name, "type": "kwok", **node.labels},
         },
-        "spec": {"taints": [dict(taint) for taint in node.taints]},
+        "spec": {
+            "taints": [dict(taint) for taint in node.taints],
+            **({"providerID": node.provider_id} if node.provider_id else {}),
+        },
     }
 
 

@@ -210,10 +210,8 @@ def node(
     gpus: int = 8,
 ) -> None:
     """A machine that kwok plays."""
-    fake = FakeNode(name, labels=labels or {}, taints=taints, capacity={"nvidia.com/gpu": str(gpus)})
-    add(api, fake)
-    if provider_id:
-        api.merge(f"/api/v1/nodes/{name}", {"spec": {"providerID": provider_id}}).expect(name)
+    capacity = {"nvidia.com/gpu": str(gpus)}
+    add(api, FakeNode(name, labels=labels or {}, taints=taints, capacity=capacity, provider_id=provider_id))
 
 
 class HandMade:

@@ -156,6 +156,37 @@ def test_workers_on_spot_run_in_listed_pools_alone_and_leave_one_that_takes_mach
             assert spot_nodes(job) == places
 
 
+def zones_of(job: play.Job) -> set[str]:
+    return {name.split("-")[1] for name in spot_nodes(job)}
+
+
+def test_a_gang_keeps_together_in_one_zone_of_three_and_in_two_where_one_has_no_room_for_it(
+    job: play.Job, api: Api
+) -> None:
+    """Attempt after attempt, and without a pod affinity: the operator has seen the pools to choose from.
+
+    A worker takes nearly half of a machine, so that the scheduler by itself would rather use an empty one.
+    """
+    machines = [in_pool(f"{zone}-{number}", zone, gpus=2) for zone in "xyz" for number in range(3)]
+    document = with_gpu(workers=6)
+    (container,) = document["spec"]["template"]["spec"]["containers"]
+    container["resources"]["requests"] = {"cpu": "15", "memory": "120Gi"}
+    with play.machines(api, *machines):
+        job.applied(document)
+        for attempt in (1, 2, 3):
+            job.wait_running(attempt, seconds=60)
+            assert len(spot_nodes(job)) == 6
+            assert len(zones_of(job)) == 1
+            assert all("podAffinity" not in pod["spec"]["affinity"] for pod in job.pods().values())
+            job.evict(f"tr-3-{attempt}")
+        job.wait_running(4, seconds=60)
+        for zone in "xyz":
+            api.merge(f"/api/v1/nodes/pools-{zone}-0", {"spec": {"unschedulable": True}}).expect(zone)
+        job.evict("tr-3-4")
+        job.wait_running(5, seconds=60)
+        assert len(zones_of(job)) == 2
+
+
 def test_an_edit_of_the_pools_reaches_those_who_wait_and_nobody_else(job: play.Job, api: Api) -> None:
     """A typing error in a zone is said, and mended without a restart."""
     with play.machines(api, in_pool("b", "b", gpus=1), in_pool("c", "c", gpus=1)):

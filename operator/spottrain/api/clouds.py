@@ -42,31 +42,34 @@ class Ask(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True)
 class Mark:
-    """A node label with one of some values."""
+    """A node label with one of some values. `provider`: whose nodes alone carry it; empty: anybody's."""
 
     key: str
     values: tuple[str, ...]
+    provider: str = ""
 
     def on(self, labels: cabc.Mapping[str, str]) -> bool:
         """The labels carry this mark."""
         return labels.get(self.key) in self.values
 
 
+OTHER = "other"
+"""The provider of a node that no known cloud has made."""
 KARPENTER = "karpenter.sh/capacity-type"
 """The label by which Karpenter tells how a node was bought."""
 SPOT_MARKS = (
     Mark(KARPENTER, ("spot",)),  # Karpenter on every cloud, EKS Auto, AKS NAP
-    Mark("eks.amazonaws.com/capacityType", ("SPOT",)),  # EKS managed node groups
-    Mark("cloud.google.com/gke-spot", ("true",)),
-    Mark("cloud.google.com/gke-preemptible", ("true",)),
-    Mark("cloud.google.com/gke-provisioning", ("spot", "preemptible")),
-    Mark("kubernetes.azure.com/scalesetpriority", ("spot",)),
-    Mark("oci.oraclecloud.com/oke-is-preemptible", ("true",)),
-    Mark("together.ai/compute-class", ("preemptible",)),
+    Mark("eks.amazonaws.com/capacityType", ("SPOT",), "aws"),  # EKS managed node groups
+    Mark("cloud.google.com/gke-spot", ("true",), "gcp"),
+    Mark("cloud.google.com/gke-preemptible", ("true",), "gcp"),
+    Mark("cloud.google.com/gke-provisioning", ("spot", "preemptible"), "gcp"),
+    Mark("kubernetes.azure.com/scalesetpriority", ("spot",), "azure"),
+    Mark("oci.oraclecloud.com/oke-is-preemptible", ("true",), "oci"),
+    Mark("together.ai/compute-class", ("preemptible",), OTHER),
 )
 ON_DEMAND_MARKS = (
     Mark(KARPENTER, ("on-demand",)),
-    Mark("eks.amazonaws.com/capacityType", ("ON_DEMAND",)),
+    Mark("eks.amazonaws.com/capacityType", ("ON_DEMAND",), "aws"),
 )
 NOT_SPOT_MARKS = (Mark(KARPENTER, ("reserved",)),)
 
@@ -100,7 +103,14 @@ def usable(window: float) -> float:
 
 def provider(provider_id: str) -> str:
     """The cloud of a node from its `spec.providerID`; `other` when there is none or it is unknown."""
-    return PROVIDERS.get(provider_id.partition("://")[0], "other")
+    return PROVIDERS.get(provider_id.partition("://")[0], OTHER)
+
+
+def that_occur(marks: tuple[Mark, ...], providers: cabc.Set[str]) -> tuple[Mark, ...]:
+    """The marks that nodes of these providers may carry: all, where not every provider is known."""
+    if not providers or OTHER in providers:
+        return marks
+    return tuple(mark for mark in marks if not mark.provider or mark.provider in providers)
 
 
 def capacity(

@@ -63,7 +63,8 @@ class Overlay:
     """What a pod gets on top of the live Job's template, known when it is made. `grace` is in seconds.
 
     `avoid` are nodes that it must not run on, `resting` pools where it would rather not, `preferred` those
-    where it had best be, the best one first.
+    where it had best be, the best one first. `home` is the zone in which a gang keeps together, where that is
+    known; `providers` are those of the nodes that there are.
     """
 
     index: int
@@ -74,6 +75,8 @@ class Overlay:
     avoid: tuple[str, ...] = ()
     resting: tuple[snap.Pool, ...] = ()
     preferred: tuple[snap.Pool, ...] = ()
+    home: str = ""
+    providers: frozenset[str] = frozenset()
     go: bool = False
 
 

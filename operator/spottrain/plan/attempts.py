@@ -3,7 +3,7 @@
 import dataclasses
 import datetime as dt
 
-from spottrain.api import conditions, indexes, status
+from spottrain.api import clouds, conditions, indexes, status
 from spottrain.plan import budget, completion, faults, grace, loss, storms
 from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
@@ -88,7 +88,7 @@ def record_reclaim(draft: drafts.Draft, lost: loss.Member) -> None:
         node=lost.node,
         zone=node.zone if node else "",
         capacity=str(node.capacity) if node else "unknown",
-        provider=node.provider if node else "other",
+        provider=node.provider if node else clouds.OTHER,
         instance_type=node.instance_type if node else "",
         index=lost.index,
         attempt=lost.pod.attempt if lost.pod else draft.status.attempt,

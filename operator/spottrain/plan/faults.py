@@ -15,7 +15,7 @@ under the same name is another one.
 import collections.abc as cabc
 import datetime as dt
 
-from spottrain.api import conditions, status
+from spottrain.api import clouds, conditions, status
 from spottrain.plan import draft as drafts
 from spottrain.plan import snapshot as snap
 
@@ -68,7 +68,7 @@ def _has_alternative(snapshot: snap.Snapshot, name: str, bad: set[str]) -> bool:
     usable = [
         one for one in others if one.name not in bad and one.ready and not (one.unschedulable or one.notice)
     ]
-    return bool(usable) or node.provider != "other"
+    return bool(usable) or node.provider != clouds.OTHER
 
 
 def clear(draft: drafts.Draft, names: cabc.Set[str]) -> None:

@@ -163,7 +163,7 @@ def _deleted_early(draft: drafts.Draft) -> set[int]:
 
 def _overlays(snapshot: snap.Snapshot, wanted: list[int]) -> list[actions.Overlay]:
     """What the next pods of these indexes get, from what is known now; worked out once for all."""
-    now = snapshot.status
+    now, preferred = snapshot.status, preferences.preferred(snapshot, snapshot.status.attempt_id)
     common = actions.Overlay(
         index=0,
         attempt=now.attempt,
@@ -172,7 +172,9 @@ def _overlays(snapshot: snap.Snapshot, wanted: list[int]) -> list[actions.Overla
         grace=grace.grace(snapshot).seconds,
         avoid=tuple(sorted({*_shunned(snapshot), *_suspects(snapshot), *faults.avoided(snapshot)})),
         resting=storms.resting(snapshot),
-        preferred=preferences.preferred(snapshot, now.attempt_id),
+        preferred=preferred,
+        home=preferences.home(snapshot, preferred),
+        providers=snapshot.providers,
         go=all(pod.ended for pod in snapshot.older),
     )
     return [

@@ -1,5 +1,6 @@
 """Which pools new workers had best go to: by what has been learnt of them from all jobs."""
 
+import collections
 import random
 
 from spottrain.api import allowed, clouds
@@ -13,6 +14,18 @@ MOST_PREFERRED = 3
 def preferred(snapshot: snap.Snapshot, attempt_id: str) -> tuple[snap.Pool, ...]:
     """A few spot pools, the best one first, for one attempt; see Choice."""
     return Choice(snapshot).preferred(attempt_id)
+
+
+def home(snapshot: snap.Snapshot, preferred: tuple[snap.Pool, ...]) -> str:
+    """The zone in which the attempt keeps together: where most of it is, or else is sent; empty: unknown.
+
+    A pod affinity would say the same, and the scheduler then compare each pod with all others of the cluster.
+    """
+    nodes = (snapshot.nodes.get(pod.node) for pod in snapshot.current.values())
+    zones = collections.Counter(node.zone for node in nodes if node and node.zone).most_common()
+    if zones:
+        return min(zone for zone, count in zones if count == zones[0][1])
+    return next((pool.zone for pool in preferred), "")
 
 
 def on_offer(snapshot: snap.Snapshot) -> set[snap.Pool]:

@@ -97,6 +97,7 @@ def _overlays(draft: drafts.Draft, places: shard.Places, wanted: list[int]) -> l
         grace=grace.grace(snapshot).seconds,
         avoid=tuple(sorted({*filter(snapshot.shunned, snapshot.nodes), *faults.avoided(snapshot)})),
         resting=storms.resting(snapshot),
+        providers=snapshot.providers,
     )
     return [
         dataclasses.replace(

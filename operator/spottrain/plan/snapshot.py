@@ -444,6 +444,11 @@ class Snapshot:
         """What the pool is worth to the user; 0: no worker is to run there."""
         return allowed.weight(self.pools, pool.zone, pool.instance_type)
 
+    @property
+    def providers(self) -> frozenset[str]:
+        """Of the nodes that there are."""
+        return frozenset(node.provider for node in self.nodes.values())
+
     def offers(self, pool: Pool) -> bool:
         """It is a spot pool that can be told from others, and workers may run there."""
         return pool.capacity is clouds.Capacity.SPOT and pool.named and self.weight(pool) > 0

@@ -81,7 +81,7 @@ def _labels(mold: Mold, overlay: actions.Overlay) -> dict[str, str]:
 
 
 def _spec(mold: Mold, overlay: actions.Overlay, given: dict[str, Any]) -> dict[str, Any]:
-    job, settings, pools = mold.job.name, mold.settings, mold.wishes.spot.pools
+    job, settings = mold.job.name, mold.settings
     pod = {
         **given,
         "restartPolicy": "Never",
@@ -93,7 +93,7 @@ def _spec(mold: Mold, overlay: actions.Overlay, given: dict[str, Any]) -> dict[s
             gpu=scheduling.asks_for_gpus(given),
             node_loss=settings.node_loss,
         ),
-        "affinity": scheduling.affinity(given.get("affinity") or {}, overlay, settings, pools),
+        "affinity": scheduling.affinity(given.get("affinity") or {}, overlay, settings, mold.wishes.spot),
         "volumes": [*(given.get("volumes") or ()), _podinfo_volume()],
     }
     entries = environment.render(mold.job, mold.wishes, overlay)
@@ -105,6 +105,8 @@ def _spec(mold: Mold, overlay: actions.Overlay, given: dict[str, Any]) -> dict[s
     pod["containers"] = [{**one, **shells.stop_hook(one, given)} for one in pod["containers"]]
     if environment.tells_progress(mold.wishes, overlay):
         pod["containers"][0] = _with_port(pod["containers"][0], on_host=bool(given.get("hostNetwork")))
+    if mold.wishes.spot.spread is spec.Spread.PACK and overlay.home:
+        return pod
     others = {names.LABEL_JOB: job}
     if not mold.wishes.independent:  # whose indexes have attempts of their own
         others[names.LABEL_ATTEMPT] = str(overlay.attempt)

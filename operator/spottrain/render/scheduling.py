@@ -16,6 +16,9 @@ REST_WEIGHT = 100
 POOL_WEIGHT, POOL_STEP = 100, 5
 LISTED_WEIGHT = 75
 """Of the best pool of a list: less than spot, since Karpenter finds the order in the required terms."""
+HOME_WEIGHT, AWAY_WEIGHT = 75, 50
+"""Of the zone in which a gang keeps together, and of the best pool in any other: spot there is preferred to a
+better pool elsewhere, and spot elsewhere to on-demand there."""
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 NODE_FAULTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 GPU_TAINT = "nvidia.com/gpu"
@@ -48,25 +51,27 @@ def asks_for_gpus(pod_spec: cabc.Mapping[str, Any]) -> bool:
     return any(key in names.GPU_RESOURCES or key.startswith("nvidia.com/") for key in asked)
 
 
-def affinity(
-    given: Object, overlay: actions.Overlay, settings: snap.Settings, pools: allowed.Entries
-) -> Object:
-    """The template's affinity with ours added: both have to hold. `pools`: where on spot it may run.
+def affinity(given: Object, overlay: actions.Overlay, settings: snap.Settings, spot: spec.Spot) -> Object:
+    """The template's affinity with ours added: both have to hold.
 
     Required node terms are ORed, so each of theirs is combined with each of ours.
     """
     node = dict(given.get("nodeAffinity") or {})
-    terms = _required(node, overlay, settings, pools)
+    terms = _required(node, overlay, settings, spot.pools)
+    home = overlay.home if spot.spread is spec.Spread.PACK else ""
     required = "requiredDuringSchedulingIgnoredDuringExecution"
     preferred = "preferredDuringSchedulingIgnoredDuringExecution"
     if terms:
         node[required] = {"nodeSelectorTerms": terms}
+    ours = [{"weight": HOME_WEIGHT, "preference": _expressions(_in(ZONE, [home]))}] if home else []
     if overlay.ask is not clouds.Ask.ON_DEMAND:
         ours = [
-            *_pool_preferences(overlay.preferred, settings, LISTED_WEIGHT if pools else POOL_WEIGHT),
-            *_spot_preferences(settings),
-            *_rest_preferences(overlay.resting, settings),
+            *_pool_preferences(overlay, settings, LISTED_WEIGHT if spot.pools else POOL_WEIGHT, home),
+            *_spot_preferences(overlay, settings),
+            *ours,
+            *_rest_preferences(overlay, settings),
         ]
+    if ours:
         node[preferred] = [*(node.get(preferred) or ()), *ours]
     return {**given, "nodeAffinity": node} if node else dict(given)
 
@@ -148,53 +153,57 @@ def on_demand_terms(settings: snap.Settings) -> list[Object]:
     return [*others, *unmarked, karpenter]
 
 
-def _spot_terms(settings: snap.Settings) -> list[Object]:
+def _spot_terms(settings: snap.Settings, marks: tuple[clouds.Mark, ...] = clouds.SPOT_MARKS) -> list[Object]:
     """Nodes with a spot mark, a term for each label; Karpenter's first."""
-    by_key = _by_key((*clouds.SPOT_MARKS, *settings.spot_marks))
+    by_key = _by_key((*marks, *settings.spot_marks))
     return [_expressions(_in(key, values)) for key, values in by_key.items()]
 
 
-def _spot_preferences(settings: snap.Settings) -> list[Object]:
-    return [{"weight": SPOT_WEIGHT, "preference": term} for term in _spot_terms(settings)]
+def _spot_preferences(overlay: actions.Overlay, settings: snap.Settings) -> list[Object]:
+    marks = clouds.that_occur(clouds.SPOT_MARKS, overlay.providers)
+    return [{"weight": SPOT_WEIGHT, "preference": term} for term in _spot_terms(settings, marks)]
 
 
 def _pool_preferences(
-    preferred: tuple[snap.Pool, ...], settings: snap.Settings, heaviest: int
+    overlay: actions.Overlay, settings: snap.Settings, heaviest: int, home: str
 ) -> list[Object]:
     """The best pool weighs most, and comes first: of preferences, Karpenter heeds the heaviest it can meet.
 
     What is bought otherwise in the same zone is left out as far as it is marked.
     """
-    marks = (*settings.on_demand_marks, *clouds.ON_DEMAND_MARKS, *clouds.NOT_SPOT_MARKS)
+    ours = clouds.that_occur((*clouds.ON_DEMAND_MARKS, *clouds.NOT_SPOT_MARKS), overlay.providers)
+    marks = (*settings.on_demand_marks, *ours)
     not_bought = [
         {"key": key, "operator": "NotIn", "values": values} for key, values in _by_key(marks).items()
     ]
     terms = []
-    for rank, pool in enumerate(preferred):
+    for rank, pool in enumerate(overlay.preferred):
         known = _at([pool.zone], [pool.instance_type])
-        weight = heaviest - POOL_STEP * rank
+        weight = (AWAY_WEIGHT if home and pool.zone != home else heaviest) - POOL_STEP * rank
         terms.append({"weight": weight, "preference": _expressions(*known, *not_bought)})
     return terms
 
 
-def _rest_preferences(resting: tuple[snap.Pool, ...], settings: snap.Settings) -> list[Object]:
+def _rest_preferences(overlay: actions.Overlay, settings: snap.Settings) -> list[Object]:
     """Another zone, another type, or a node there that isn't spot: one in the pools gets none of the three.
 
     Of the places outside, spot ones come first, as everywhere.
     """
+    resting = overlay.resting
     labels = {ZONE: {one.zone for one in resting}, INSTANCE_TYPE: {one.instance_type for one in resting}}
     known = {key: sorted(values - {""}) for key, values in labels.items()}
     known = {key: values for key, values in known.items() if values}
     terms = [[{"key": key, "operator": "NotIn", "values": values}] for key, values in known.items()]
     if terms:
-        terms.append([*(_in(key, values) for key, values in known.items()), *_not_spot(settings)])
+        marks = clouds.that_occur(clouds.SPOT_MARKS, overlay.providers)
+        terms.append([*(_in(key, values) for key, values in known.items()), *_not_spot(settings, marks)])
     return [{"weight": REST_WEIGHT, "preference": _expressions(*one)} for one in terms]
 
 
-def _not_spot(settings: snap.Settings) -> list[Object]:
+def _not_spot(settings: snap.Settings, marks: tuple[clouds.Mark, ...] = clouds.SPOT_MARKS) -> list[Object]:
     return [
         {"key": mark.key, "operator": "NotIn", "values": list(mark.values)}
-        for mark in (*settings.spot_marks, *clouds.SPOT_MARKS)
+        for mark in (*settings.spot_marks, *marks)
     ]
 
 

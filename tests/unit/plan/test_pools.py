@@ -44,6 +44,47 @@ def running_message(cluster: virtual.Cluster) -> str:
     return test_brakes.running_condition(cluster).message
 
 
+# Where a gang keeps together.
+
+
+def test_the_home_of_an_attempt_that_has_nobody_yet_is_the_zone_of_its_best_pool() -> None:
+    cluster = gang()
+    for pool in (A, B):
+        with_node(cluster, pool)
+    found = collections.Counter(
+        preferences.home(snapshot, preferences.preferred(snapshot, f"id{number}"))
+        for snapshot in [cluster.snapshot()]
+        for number in range(200)
+    )
+    assert set(found) == {"zone-a", "zone-b"}
+    assert min(found.values()) > 50
+
+
+def test_the_home_is_unknown_where_there_is_no_choice_of_pools_or_they_have_no_zone() -> None:
+    cluster = with_node(gang(), A)
+    snapshot = cluster.snapshot()
+    assert preferences.home(snapshot, preferences.preferred(snapshot, "id")) == ""
+    assert preferences.home(snapshot, (snap.Pool(clouds.Capacity.SPOT, "", "g5"),)) == ""
+
+
+def test_a_worker_that_is_made_later_goes_to_the_zone_where_most_of_its_attempt_is() -> None:
+    """Wherever the scheduler found room for those, and whatever pool was the best one."""
+    cluster = gang()
+    for pool in (A, B, C):
+        with_node(cluster, pool)
+    cluster.running()
+    cluster.evict("tr-2-1")
+    cluster.end("tr-2-1", 143)
+    cluster.settle()  # the other two have their places until they end
+    cluster.pass_time(10.0)
+    wanted = next(zone for zone in ("zone-a", "zone-b", "zone-c") if zone != cluster.overlays["tr-2-2"].home)
+    cluster.bind("tr-2-2", wanted)
+    for name in ("tr-0-1", "tr-1-1"):
+        cluster.end(name, 143)
+        cluster.settle()
+        assert cluster.overlays[name.removesuffix("1") + "2"].home == wanted
+
+
 # Which are preferred.
 
 

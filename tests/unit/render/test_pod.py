@@ -348,6 +348,62 @@ def test_the_heaviest_preference_alone_names_the_best_pool() -> None:
     assert expressions["topology.kubernetes.io/zone"] == ["zone-a"]
 
 
+def test_a_gang_keeps_together_at_home_and_rather_on_spot_elsewhere_than_on_what_is_bought_there() -> None:
+    """Whichever pools are preferred; of those at home the best one alone names what Karpenter buys first."""
+    home, away = (snap.Pool(clouds.Capacity.SPOT, zone, "g5") for zone in ("zone-a", "zone-b"))
+    for preferred in ((home, away), (away, home), (away,)):
+        spot = spec.Spot(spread=spec.Spread.PACK)
+        one = rendered(spot=spot, preferred=preferred, home="zone-a")["spec"]
+        assert "podAffinity" not in one["affinity"]
+        node = one["affinity"]["nodeAffinity"]
+        there, best_away = (liking(node, pool.zone, "g5", "spot") for pool in (home, away))
+        other_type = liking(node, "zone-a", "p4", "spot")
+        spot_away = liking(node, "zone-c", "g5", "spot")
+        bought, bought_away = (liking(node, zone, "g5", "on-demand") for zone in ("zone-a", "zone-c"))
+        assert there >= other_type > best_away > spot_away > bought > bought_away
+        assert (there > other_type) == (home in preferred)
+
+
+def test_a_floor_worker_of_a_gang_prefers_its_home_and_no_spot() -> None:
+    spot = spec.Spot(spread=spec.Spread.PACK)
+    one = rendered(spot=spot, home="zone-a", ask=clouds.Ask.ON_DEMAND)["spec"]["affinity"]
+    assert "podAffinity" not in one
+    assert liking(one["nodeAffinity"], "zone-a", "g5", "on-demand") > 0
+    assert liking(one["nodeAffinity"], "zone-b", "g5", "spot") == 0
+
+
+@pytest.mark.parametrize("spread", [spec.Spread.ZONE, spec.Spread.NONE])
+def test_workers_that_are_not_to_be_packed_have_no_home(spread: spec.Spread) -> None:
+    free, given = (rendered(spot=spec.Spot(spread=spread), home=home) for home in ("", "zone-a"))
+    assert given == free
+
+
+@pytest.mark.parametrize(
+    ("providers", "labels"),
+    [
+        ({"aws"}, {"karpenter.sh/capacity-type", "eks.amazonaws.com/capacityType"}),
+        ({"azure"}, {"karpenter.sh/capacity-type", "kubernetes.azure.com/scalesetpriority"}),
+        ({"aws", "other"}, {mark.key for mark in clouds.SPOT_MARKS}),
+        (set(), {mark.key for mark in clouds.SPOT_MARKS}),
+    ],
+    ids=["AWS", "Azure", "AWS and others", "none seen"],
+)
+def test_spot_is_preferred_by_the_marks_that_nodes_of_these_clouds_carry(
+    providers: set[str], labels: set[str]
+) -> None:
+    """Each preference is compared with each node, and stored with each pod."""
+    node = rendered(providers=frozenset(providers))["spec"]["affinity"]["nodeAffinity"]
+    terms = node["preferredDuringSchedulingIgnoredDuringExecution"]
+    assert {term["preference"]["matchExpressions"][0]["key"] for term in terms} == labels
+
+
+def test_what_is_required_names_every_clouds_marks_whatever_nodes_there_are() -> None:
+    """A node of another cloud may join while the worker waits, and nothing mends a requirement."""
+    for ask in (clouds.Ask.ONLY_SPOT, clouds.Ask.ON_DEMAND):
+        known, unknown = (rendered(ask=ask, providers=one) for one in (frozenset({"gcp"}), frozenset()))
+        assert required_terms(known) == required_terms(unknown)
+
+
 def test_a_floor_worker_has_no_preference_among_pools() -> None:
     pool = snap.Pool(clouds.Capacity.SPOT, "zone-a", "g5.xlarge")
     one = rendered(resting=(pool,), preferred=(pool,), ask=clouds.Ask.ON_DEMAND)
