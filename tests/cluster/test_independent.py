@@ -140,8 +140,10 @@ def found_uid(api: Api, path: str) -> str:
 def test_an_operator_that_was_killed_finds_what_had_finished_meanwhile(
     job: play.Job, api: Api, operator: Operator
 ) -> None:
+    """Once the status says that they run: until then the next operator can't know what was made."""
     with play.machines(api, machine("killed")):
         job.applied(shards("killed", workers=4, parallelism=2))
+        job.wait_phase("Running")
         wait_live(job, "tr-0-1", "tr-1-1")
         operator.kill()
         try:
