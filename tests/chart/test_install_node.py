@@ -83,7 +83,9 @@ def wait_for_attempt(lab: cluster.Lab, namespace: str, number: int) -> None:
         status = job(lab, namespace).get("status", {})
         return (status.get("phase"), status.get("attempt")) == ("Running", number)
 
-    clock.wait_for(f"attempt {number} to run", runs, seconds=60)
+    if not clock.poll(runs, seconds=120):
+        said = lab.kubectl("-n", namespace, "get", "pods,events", "-o", "wide")
+        pytest.fail(f"attempt {number} does not run: {job(lab, namespace).get('status')}\n{said}")
 
 
 def inside(lab: cluster.Lab, namespace: str) -> dict[str, Any]:
