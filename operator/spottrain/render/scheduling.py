@@ -16,9 +16,11 @@ REST_WEIGHT = 100
 POOL_WEIGHT, POOL_STEP = 100, 5
 LISTED_WEIGHT = 75
 """Of the best pool of a list: less than spot, since Karpenter finds the order in the required terms."""
-HOME_WEIGHT, AWAY_WEIGHT = 75, 50
-"""Of the zone in which a gang keeps together, and of the best pool in any other: spot there is preferred to a
-better pool elsewhere, and spot elsewhere to on-demand there."""
+HOME_WEIGHT = 75
+AWAY_WEIGHTS = (60, 20, 1)
+"""Of the zone in which a gang keeps together, and of the best pools in others: spot there is preferred to a
+better pool elsewhere, and spot elsewhere to on-demand there. The steps are large, so that those who find no
+room at home keep together too."""
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 NODE_FAULTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 GPU_TAINT = "nvidia.com/gpu"
@@ -176,10 +178,10 @@ def _pool_preferences(
     not_bought = [
         {"key": key, "operator": "NotIn", "values": values} for key, values in _by_key(marks).items()
     ]
-    terms = []
+    terms, away = [], iter(AWAY_WEIGHTS)
     for rank, pool in enumerate(overlay.preferred):
         known = _at([pool.zone], [pool.instance_type])
-        weight = (AWAY_WEIGHT if home and pool.zone != home else heaviest) - POOL_STEP * rank
+        weight = next(away) if home and pool.zone != home else heaviest - POOL_STEP * rank
         terms.append({"weight": weight, "preference": _expressions(*known, *not_bought)})
     return terms
 
