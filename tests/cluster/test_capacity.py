@@ -163,8 +163,9 @@ def zones_of(job: play.Job) -> set[str]:
 def test_a_gang_keeps_together_in_one_zone_of_three(job: play.Job, api: Api) -> None:
     """Attempt after attempt, and without a pod affinity: the operator has seen the pools to choose from.
 
-    A worker takes nearly half of a machine, so that the scheduler by itself would rather use an empty one. Each
-    zone has room for two attempts: the scheduler sees a little later than the operator that a worker has ended.
+    A worker takes nearly half of a machine, so that the scheduler by itself would rather use an empty one.
+    Each zone has room for two attempts: the scheduler sees a little later than the operator that a worker has
+    ended.
     """
     machines = [in_pool(f"{zone}-{number}", zone, gpus=2) for zone in "xyz" for number in range(6)]
     document = with_gpu(workers=6)
