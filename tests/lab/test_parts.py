@@ -150,6 +150,17 @@ def test_enough_space_is_fine() -> None:
     preflight.require_space(Path("/x"), 15 * GIB, 15 * GIB)
 
 
+def test_a_preferred_process_is_so_among_sessions_too(tmp_path: Path) -> None:
+    pid = process.spawn(["sleep", "60"], log=tmp_path / "log", pid_file=tmp_path / "pid")
+    try:
+        process.prefer(pid, -5)
+        assert os.getpriority(os.PRIO_PROCESS, pid) == -5
+        group = Path(f"/proc/{pid}/autogroup")
+        assert not group.exists() or group.read_text().endswith("nice -5\n")
+    finally:
+        process.stop(tmp_path / "pid", grace=0)
+
+
 def test_user_other_than_root_is_told_to_use_sudo() -> None:
     """One sentence on stderr and exit code 1, from the command itself."""
     script = "import os, sys; from lab.__main__ import main; os.setuid(65534); sys.exit(main(['up']))"
