@@ -320,7 +320,8 @@ def pod_of(event: Mapping[str, Any]) -> str:
 
 
 def namespace_of(event: Mapping[str, Any]) -> str:
-    return str(event["objectRef"].get("namespace", ""))
+    """Empty for what is in none, and for requests of no object, such as what kinds there are."""
+    return str(event.get("objectRef", {}).get("namespace", ""))
 
 
 def test_a18_every_write_of_ours_is_strict_about_unknown_fields_and_none_is_refused_as_invalid(
