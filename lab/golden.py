@@ -5,6 +5,7 @@ Images and snapshots are never written again, so links are safe; the databases b
 Each change makes a new generation beside the old one and then moves one symbolic link.
 """
 
+import hashlib
 import json
 import shutil
 import tempfile
@@ -94,7 +95,9 @@ def _index(folder: Path) -> dict[str, str]:
 
 
 def _kept(image: Image) -> Path:
-    return cache_root() / "images" / f"{image.identity[:24]}.tar"
+    """Of the name too: the same image under two tags is two archives, each with its own tag inside."""
+    key = hashlib.sha256(f"{image.reference} {image.identity}".encode()).hexdigest()
+    return cache_root() / "images" / f"{key[:24]}.tar"
 
 
 def _keep(image: Image) -> Path:

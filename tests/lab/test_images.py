@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lab import archive, buildah, context, images
+from lab import archive, buildah, context, golden, images
 from lab.errors import LabError
 
 
@@ -49,6 +49,21 @@ def test_image_without_registry_or_tag_is_refused_before_it_is_built(tmp_path: P
 def test_image_with_registry_and_tag_is_taken(text: str) -> None:
     """As the kubelet looks it up."""
     assert archive.check_reference(text) == text
+
+
+def test_one_image_under_two_tags_is_had_under_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when two builds of the same files differ in their tag alone."""
+    monkeypatch.setenv("SPOTTRAIN_CACHE", str(tmp_path / "cache"))
+    tags = ("docker.io/lab/x:1", "docker.io/lab/x:2")
+    layers = [layer(tmp_path)]
+    made = [archive.write(tmp_path / f"{tag[-1]}.tar", tag, {"Cmd": ["x"]}, layers) for tag in tags]
+    assert made[0].identity == made[1].identity
+    for image in made:
+        assert golden.add(image)
+    had = golden.lacking(tmp_path / "a new disk")
+    assert {tag: archive.describe(Path(path)).reference for tag, path in had.items()} == {
+        tag: tag for tag in tags
+    }
 
 
 @pytest.mark.parametrize("body", [b"", b"no archive"], ids=["empty", "text"])
