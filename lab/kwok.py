@@ -41,8 +41,7 @@ class FakeNode:
 def start(state: State) -> None:
     """Start kwok; it needs the API server.
 
-    It goes before all others: the machines that it plays have CPUs of their own. Where it falls behind, the
-    API server closes its watch, and it reads every pod anew.
+    It goes before all others: the machines that it plays have CPUs of their own.
     """
     pid = process.spawn(
         [

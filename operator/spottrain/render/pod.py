@@ -105,7 +105,7 @@ def _spec(mold: Mold, overlay: actions.Overlay, given: dict[str, Any]) -> dict[s
     pod["containers"] = [{**one, **shells.stop_hook(one, given)} for one in pod["containers"]]
     if environment.tells_progress(mold.wishes, overlay):
         pod["containers"][0] = _with_port(pod["containers"][0], on_host=bool(given.get("hostNetwork")))
-    if mold.wishes.spot.spread is spec.Spread.PACK and overlay.home:
+    if scheduling.home(overlay, mold.wishes.spot):
         return pod
     others = {names.LABEL_JOB: job}
     if not mold.wishes.independent:  # whose indexes have attempts of their own

@@ -53,6 +53,11 @@ def asks_for_gpus(pod_spec: cabc.Mapping[str, Any]) -> bool:
     return any(key in names.GPU_RESOURCES or key.startswith("nvidia.com/") for key in asked)
 
 
+def home(overlay: actions.Overlay, spot: spec.Spot) -> str:
+    """The zone that a packed worker's node affinity names; empty: none, and a pod affinity packs it."""
+    return overlay.home if spot.spread is spec.Spread.PACK else ""
+
+
 def affinity(given: Object, overlay: actions.Overlay, settings: snap.Settings, spot: spec.Spot) -> Object:
     """The template's affinity with ours added: both have to hold.
 
@@ -60,15 +65,15 @@ def affinity(given: Object, overlay: actions.Overlay, settings: snap.Settings, s
     """
     node = dict(given.get("nodeAffinity") or {})
     terms = _required(node, overlay, settings, spot.pools)
-    home = overlay.home if spot.spread is spec.Spread.PACK else ""
+    zone = home(overlay, spot)
     required = "requiredDuringSchedulingIgnoredDuringExecution"
     preferred = "preferredDuringSchedulingIgnoredDuringExecution"
     if terms:
         node[required] = {"nodeSelectorTerms": terms}
-    ours = [{"weight": HOME_WEIGHT, "preference": _expressions(_in(ZONE, [home]))}] if home else []
+    ours = [{"weight": HOME_WEIGHT, "preference": _expressions(_in(ZONE, [zone]))}] if zone else []
     if overlay.ask is not clouds.Ask.ON_DEMAND:
         ours = [
-            *_pool_preferences(overlay, settings, LISTED_WEIGHT if spot.pools else POOL_WEIGHT, home),
+            *_pool_preferences(overlay, settings, LISTED_WEIGHT if spot.pools else POOL_WEIGHT, zone),
             *_spot_preferences(overlay, settings),
             *ours,
             *_rest_preferences(overlay, settings),
@@ -167,7 +172,7 @@ def _spot_preferences(overlay: actions.Overlay, settings: snap.Settings) -> list
 
 
 def _pool_preferences(
-    overlay: actions.Overlay, settings: snap.Settings, heaviest: int, home: str
+    overlay: actions.Overlay, settings: snap.Settings, heaviest: int, zone: str
 ) -> list[Object]:
     """The best pool weighs most, and comes first: of preferences, Karpenter heeds the heaviest it can meet.
 
@@ -181,7 +186,7 @@ def _pool_preferences(
     terms, away = [], iter(AWAY_WEIGHTS)
     for rank, pool in enumerate(overlay.preferred):
         known = _at([pool.zone], [pool.instance_type])
-        weight = next(away) if home and pool.zone != home else heaviest - POOL_STEP * rank
+        weight = next(away) if zone and pool.zone != zone else heaviest - POOL_STEP * rank
         terms.append({"weight": weight, "preference": _expressions(*known, *not_bought)})
     return terms
 
