@@ -100,8 +100,11 @@ class Job:
     # Waiting.
 
     def wait(self, what: str, probe: Callable[[], T | None], seconds: float = 30) -> T:
-        """Poll until the probe says something true."""
-        return clock.wait_for(what, probe, seconds=seconds)
+        """Poll until the probe says something true; running out of time tells the job's story."""
+        answer = clock.poll(probe, seconds=seconds)
+        if not answer:
+            raise LabError(f"{what} did not happen within {seconds:g} s:\n" + "\n".join(self.story()))
+        return answer
 
     def wait_phase(self, phase: str, seconds: float = 30) -> None:
         self.wait(f"phase {phase}", lambda: self.status().get("phase") == phase, seconds)
@@ -113,12 +116,11 @@ class Job:
             status = self.status()
             return status.get("attempt") == attempt and status.get("phase") == "Running"
 
-        if not clock.poll(runs, seconds=seconds):
-            raise LabError(f"attempt {attempt} did not run within {seconds:g} s:\n" + "\n".join(self.story()))
+        self.wait(f"attempt {attempt} running", runs, seconds)
 
     def story(self) -> list[str]:
         """What a reader of a failed wait wants to see: the job, its pods, and the nodes."""
-        status = self.status()
+        status = self.api.get(self.path).body.get("status") or {}
         lines = [f"phase {status.get('phase')}, attempt {status.get('attempt')}"]
         lines += [f"condition {told(one)}" for one in status.get("conditions", ())]
         for name, pod in self.pods().items():

@@ -47,6 +47,7 @@ class Pods:
         self._present: dict[reflector.Key, dict[str, Owned]] = {}
         self._departed: dict[reflector.Key, collections.OrderedDict[tuple[str, int], tuple[Owned, ...]]] = {}
         self._at_work: collections.Counter[str] = collections.Counter()
+        self._batch_jobs: dict[reflector.Key, tuple[str, set[str]]] = {}
 
     def put(self, raw: Object, *, gone: bool) -> reflector.Key | None:
         """Take in a pod's newest state; returns the key of its job, or None if it is no worker."""
@@ -93,12 +94,21 @@ class Pods:
         pods = self._present.get(key, {}).values()
         return tuple(one.pod for one in pods if one.owner not in {"", owner} and not one.pod.ended)
 
-    def departed(self, key: reflector.Key, owner: str) -> tuple[snap.Pod, ...]:
-        """Those that are gone; of an index the oldest first."""
+    def own(self, key: reflector.Key, uid: str, batch_job: str) -> None:
+        """That Job is the one of the SpotTrainingJob with the UID `uid`, which may have had others before."""
+        whose, known = self._batch_jobs.get(key, ("", set()))
+        self._batch_jobs[key] = (uid, {batch_job} if whose != uid else {*known, batch_job})
+
+    def departed(self, key: reflector.Key, uid: str) -> tuple[snap.Pod, ...]:
+        """Those of the SpotTrainingJob with that UID that are gone; of an index and a Job the oldest first.
+
+        Also those of a Job that somebody has deleted: a worker that went with it unrecorded was there.
+        """
+        whose, owners = self._batch_jobs.get(key, ("", set()))
         gone = self._departed.get(key)
-        if gone is None:
+        if gone is None or whose != uid:
             return ()
-        return tuple(one.pod for (whose, _), pods in gone.items() if whose == owner for one in pods)
+        return tuple(one.pod for (owner, _), pods in gone.items() if owner in owners for one in pods)
 
     def nodes_of(self, key: reflector.Key) -> set[str]:
         """Names of the nodes that the job's pods are bound to, without those that are known not to be."""
@@ -135,6 +145,7 @@ class Pods:
     def forget(self, key: reflector.Key) -> None:
         """The job is gone for good; what still exists of its pods stays."""
         self._departed.pop(key, None)
+        self._batch_jobs.pop(key, None)
         if not self._present.get(key):
             self._present.pop(key, None)
 
@@ -255,7 +266,9 @@ class World:
         job = views.job(raw_job, metadata["uid"]) if raw_job else None
         owner = job.uid if job else ""
         wishes = _spec(raw)
-        pods, departed = self._present(key, owner), self.pods.departed(key, owner)
+        if job is not None and job.ours:
+            self.pods.own(key, metadata["uid"], owner)
+        pods, departed = self._present(key, owner), self.pods.departed(key, metadata["uid"])
         return snap.Snapshot(
             namespace=key[0],
             name=key[1],

@@ -8,7 +8,7 @@ from typing import Any
 from aiohttp import web
 
 from spottrain.api import clouds, conditions, indexes, shards, spec, status
-from spottrain.kube import apply, mirror, observe, views
+from spottrain.kube import apply, mirror, views
 from spottrain.plan import actions
 from spottrain.plan import snapshot as snap
 from tests.unit.kube import local, test_observe
@@ -147,10 +147,10 @@ def test_whether_a_pod_was_made_for_the_floor_is_read_from_its_label() -> None:
 
 
 def test_the_last_indexes_to_go_are_remembered_and_not_ten_thousand() -> None:
-    caches = observe.Pods()
+    caches = test_observe.known()
     for index in range(2500):
         caches.put(test_observe.pod(1, index), gone=True)
-    gone = caches.departed(test_observe.KEY, "j1")
+    gone = caches.departed(test_observe.KEY, "u")
     assert [one.index for one in gone] == list(range(500, 2500))
 
 

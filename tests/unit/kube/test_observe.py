@@ -75,17 +75,37 @@ def moment() -> observe.Moment:
     )
 
 
-def test_a_pod_that_went_is_remembered_as_it_was_last_seen() -> None:
+def known() -> observe.Pods:
+    """A cache that knows the Job of the SpotTrainingJob."""
     pods = observe.Pods()
+    pods.own(KEY, "u", "j1")
+    return pods
+
+
+def batch(uid: str, *, version: str = "1") -> dict[str, Any]:
+    """A Job of that UID; of a SpotTrainingJob's that has `u`."""
+    owner = {"uid": "u", "controller": True}
+    metadata = {
+        "namespace": "t",
+        "name": "tr",
+        "uid": uid,
+        "resourceVersion": version,
+        "ownerReferences": [owner],
+    }
+    return {"metadata": metadata, "spec": {}}
+
+
+def test_a_pod_that_went_is_remembered_as_it_was_last_seen() -> None:
+    pods = known()
     assert pods.put(pod(1), gone=False) == KEY
     pods.put(pod(1), gone=True)
     assert pods.present(KEY, "j1") == ()
-    assert [one.name for one in pods.departed(KEY, "j1")] == ["tr-0-1"]
+    assert [one.name for one in pods.departed(KEY, "u")] == ["tr-0-1"]
 
 
 def test_a_pod_was_asked_to_stop_when_it_was_first_although_its_last_deletion_comes_after_its_end() -> None:
     """The kubelet's own DELETE, with no grace left, moves deletionTimestamp: exit 0 in between is a save."""
-    pods, raw = observe.Pods(), pod(1)
+    pods, raw = known(), pod(1)
     raw["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:40Z", "deletionGracePeriodSeconds": 30}
     pods.put(raw, gone=False)
     ended = {"exitCode": 0, "finishedAt": "2026-01-01T00:00:11Z"}
@@ -96,7 +116,7 @@ def test_a_pod_was_asked_to_stop_when_it_was_first_although_its_last_deletion_co
     last["metadata"] = {**raw["metadata"], **moved}
     pods.put(last, gone=False)
     pods.put(last, gone=True)
-    (seen,) = pods.departed(KEY, "j1")
+    (seen,) = pods.departed(KEY, "u")
     assert seen.asked_to_stop
     assert not views.pod(last).asked_to_stop, "its last state alone doesn't tell"
 
@@ -123,11 +143,7 @@ def test_what_a_machine_was_is_still_known_when_it_is_gone() -> None:
             one.pods.put(pod(1), gone=False)
             raw = {"metadata": {"namespace": "t", "name": "tr", "uid": "u"}}
             assert one.snapshot(raw, moment()).gone_nodes == {}, "another Job's pods are not asked for"
-            batch = {
-                "metadata": {"namespace": "t", "name": "tr", "uid": "j1", "resourceVersion": "1"},
-                "spec": {},
-            }
-            one.job_caches[0].learn(batch)
+            one.job_caches[0].learn(batch("j1"))
             found = one.snapshot(raw, moment())
             assert {name: one.zone for name, one in found.gone_nodes.items()} == {"n1": "zone-a"}
 
@@ -135,11 +151,11 @@ def test_what_a_machine_was_is_still_known_when_it_is_gone() -> None:
 
 
 def test_departed_pods_are_kept_for_two_attempts_only() -> None:
-    pods = observe.Pods()
+    pods = known()
     for attempt in range(1, 30):
         for index in range(3):
             pods.put(pod(attempt, index), gone=True)
-    assert {one.attempt for one in pods.departed(KEY, "j1")} == {28, 29}
+    assert {one.attempt for one in pods.departed(KEY, "u")} == {28, 29}
 
 
 def test_jobs_are_found_by_the_nodes_of_their_pods() -> None:
@@ -153,9 +169,31 @@ def test_jobs_are_found_by_the_nodes_of_their_pods() -> None:
 def test_departed_pods_of_a_namesake_do_not_push_out_the_jobs_own() -> None:
     """The namesake was at attempt 30 when it was deleted; the one applied anew is at its first."""
     pods = observe.Pods()
+    pods.own(KEY, "u0", "j0")
     pods.put(pod(30, owner="j0"), gone=True)
+    pods.own(KEY, "u", "j1")
     pods.put(pod(1, owner="j1"), gone=True)
-    assert [one.name for one in pods.departed(KEY, "j1")] == ["tr-0-1"]
+    assert [one.name for one in pods.departed(KEY, "u")] == ["tr-0-1"]
+    assert pods.departed(KEY, "u0") == ()
+
+
+def test_pods_that_went_with_a_job_that_somebody_deleted_were_the_jobs_own() -> None:
+    """Such a worker may be recorded nowhere yet: forgotten, it would be made again in the same attempt."""
+
+    async def body() -> None:
+        async with local.server(_nothing) as client:
+            one = world(client)
+            raw = {"metadata": {"namespace": "t", "name": "tr", "uid": "u"}}
+            one.job_caches[0].learn(batch("j1"))
+            one.pods.put(pod(1), gone=False)
+            one.snapshot(raw, moment())
+            one.pods.put(pod(1), gone=True)
+            one.job_caches[0].learn(batch("j2", version="2"))
+            assert [it.name for it in one.snapshot(raw, moment()).departed] == ["tr-0-1"]
+            namesake = {"metadata": {**raw["metadata"], "uid": "u2"}}
+            assert one.snapshot(namesake, moment()).departed == ()
+
+    local.run(body())
 
 
 def test_nodes_are_at_work_while_a_worker_on_them_has_not_ended() -> None:
