@@ -18,9 +18,8 @@ from spottrain.plan import snapshot as snap
 from spottrain.policy import hazard
 
 Object = dict[str, Any]
-WORKERS = 4
-"""Passes at once. 50 gangs of 8 hit at once on two cores: with 8 the last was whole after 16 to 20 s and the
-median one after 13 to 14, with 4 after 15 to 20 and 9 to 12, with 2 after 19 to 22 and 11 to 12."""
+WORKERS = 3
+"""Passes at once; docs/decisions/0007-what-waits-to-be-written.md has the measurements."""
 GONE_KEPT = 4096
 TRIED_KEPT = 4096
 

@@ -392,9 +392,15 @@ class Snapshot:
         """
         if new.attempt_id != self.status.attempt_id:
             return True
-        both = (statuses.render(one) for one in (new, self.status))
-        told, stored = (fields.kept(one, "status", self.lacking) for one in both)
-        return told != stored
+        return self._as_kept(new) != self._stored
+
+    @functools.cached_property
+    def _stored(self) -> object:
+        """The status that there is; asked for several times in a pass."""
+        return self._as_kept(self.status)
+
+    def _as_kept(self, one: statuses.Status) -> object:
+        return fields.kept(statuses.render(one), "status", self.lacking)
 
     @property
     def valid_spec(self) -> specs.Spec:

@@ -75,7 +75,8 @@ def beyond_the_brake(snapshot: snap.Snapshot) -> set[snap.Pool]:
 
 def _braked(snapshot: snap.Snapshot) -> dict[snap.Pool, dt.datetime]:
     """The pools that have just lost several machines, and when the newest of them."""
-    recent = [one for one in snapshot.losses if snapshot.now - one.time < _rest(snapshot, one.pool)]
+    rests = {pool: _rest(snapshot, pool) for pool in {one.pool for one in snapshot.losses}}
+    recent = [one for one in snapshot.losses if snapshot.now - one.time < rests[one.pool]]
     lost: dict[snap.Pool, list[snap.Loss]] = {}
     for one in recent:
         lost.setdefault(one.pool, []).append(one)
