@@ -21,6 +21,8 @@ from spottrain.train.log import Log
 
 # What the ranks tell each other about a download, the worst counts.
 _FINE, _DAMAGED, _FAILED = 0, 1, 2
+PATIENCE, PAUSE = 60.0, 1.0
+"""Seconds for which a pod asks a store again that can't be reached when it starts, and between two tries."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,9 @@ class Restorer:
         if stopped():
             return None
         now, self._begun = self._clock.unix(), self._clock.monotonic()
-        claimed = claim.claim(self._store, self._me, now=now, skipped=self._skip)
+        claimed = self._claim(now, stopped)
+        if claimed is None:
+            return None
         self._claimed = claimed
         self._candidates = view.sound(self._store, claimed.view, claimed.trail)
         ours = [r for r in claimed.records.values() if r.job_uid == self._me.job_uid and self._me.job_uid]
@@ -114,6 +118,24 @@ class Restorer:
             announced=sum(record.announced for record in ours),
         )
         return dataclasses.asdict(begun)
+
+    def _claim(self, now: float, stopped: Callable[[], bool]) -> claim.Claim | None:
+        """The place in the lineage; None when `stopped` said so while the store was away.
+
+        In a pod a store that answers again within a minute costs no failure of the job: the client's own
+        tries may be over after a second. To claim again is safe: a place that was taken is found.
+        """
+        patience = PATIENCE if self._told.in_cluster else 0.0
+        while True:
+            try:
+                return claim.claim(self._store, self._me, now=now, skipped=self._skip)
+            except errors.StoreUnavailable as error:
+                if self._clock.monotonic() >= self._begun + patience:
+                    raise
+                self._log.warning("store-away", f"{error}; trying again for up to {patience:.0f} s")
+            if stopped():
+                return None
+            self._clock.sleep(PAUSE)
 
     def _load_best(self, loader: tracked.Loader) -> manifest.Commit | None:
         while (found := peers.lead(self._peers, self._next)) is not None:
