@@ -20,7 +20,7 @@ from spottrain import errors
 from spottrain.batch import layout, life, shard
 from spottrain.checkpoint import claim, lineage, location, view
 from spottrain.checkpoint.store import Below, Store, create_once
-from spottrain.train import release, settings, termination
+from spottrain.train import patience, release, settings, termination
 from spottrain.train.clock import Clock, SystemClock
 from spottrain.train.log import Log
 
@@ -156,10 +156,13 @@ class Batch:
         if self.stopping:
             self._life.end_preempted(None)
         store = location.open_store(self._told.location)
-        self._dealt = self._describe(store).shards
-        for number in range(self._seat.index, self._dealt, self._seat.of):
-            place = Below(store, layout.shard_prefix(self._what.hash, number))
-            self._shards[number] = shard.begin(place, me, now=self._clock.unix(), skipped=self._skipped)
+        asked = patience.beginning(store, self._told, self._clock, self._log, lambda: self.stopping)
+        try:
+            self._take_shards(store, asked, me)
+        except errors.StoreUnavailable:
+            if self.stopping:
+                self._life.end_preempted(None)
+            raise
         self._found = sum(len(one.done) for one in self._shards.values())
         numbers = ",".join(map(str, self._shards)) or "none"
         self._log.info(
@@ -170,6 +173,14 @@ class Batch:
             of=self._dealt,
             done=self._found,
         )
+
+    def _take_shards(self, store: Store, asked: Store, me: claim.Claimant) -> None:
+        self._dealt = self._describe(asked).shards
+        for number in range(self._seat.index, self._dealt, self._seat.of):
+            prefix = layout.shard_prefix(self._what.hash, number)
+            self._shards[number] = shard.begin(
+                Below(store, prefix), Below(asked, prefix), me, now=self._clock.unix(), skipped=self._skipped
+            )
 
     def _claimant(self) -> claim.Claimant:
         told, seat = self._told, self._seat

@@ -75,13 +75,16 @@ class Shard:
         claim.publish(self._place, self._records, self._record, commit)
 
 
-def begin(place: Store, me: claim.Claimant, *, now: float, skipped: parts.Skip) -> Shard:
-    """Claim a shard and learn what is done. Errors: as `claim.claim`; `skipped` is told of damaged parts."""
-    claimed = claim.claim(place, me, now=now, skipped=skipped)
+def begin(place: Store, asked: Store, me: claim.Claimant, *, now: float, skipped: parts.Skip) -> Shard:
+    """Claim a shard and learn what is done. Errors: as `claim.claim`; `skipped` is told of damaged parts.
+
+    `asked` is `place` as a beginning may ask it, and `place` where the parts go.
+    """
+    claimed = claim.claim(asked, me, now=now, skipped=skipped)
     record, seen = claimed.record, claimed.view
     # Not the claim's own trail: that still has what is damaged above the part which is gone on from.
     trail = lineage.trail(claimed.records, record.seq, seen.committed)
-    found = list(parts.read(place, seen, trail, skipped))
+    found = list(parts.read(asked, seen, trail, skipped))
     done = frozenset(name for part in found for name in part.ids)
     return Shard(place, record, done, max((directory.step for directory in trail), default=0))
 

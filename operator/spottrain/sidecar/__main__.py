@@ -8,7 +8,7 @@ from pathlib import Path
 from spottrain import errors
 from spottrain.checkpoint import location
 from spottrain.sidecar import bringing, watching
-from spottrain.train import settings, signals
+from spottrain.train import patience, settings, signals
 from spottrain.train.clock import Clock, SystemClock
 from spottrain.train.log import Log
 
@@ -30,8 +30,9 @@ def _restore(env: Mapping[str, str]) -> None:
     told, root = _told(env)
     clock = SystemClock()
     leads = bringing.leads(told, env.get("SPOTTRAIN_INDEX", ""))
-    place = location.open_store(told.location)
-    bringing.Bringer(told, root, leads, place, clock, Log(clock)).bring()
+    words = Log(clock)
+    place = patience.beginning(location.open_store(told.location), told, clock, words, lambda: False)
+    bringing.Bringer(told, root, leads, place, clock, words).bring()
 
 
 def _watch(env: Mapping[str, str]) -> None:

@@ -21,8 +21,6 @@ from spottrain.train.log import Log
 
 # What the ranks tell each other about a download, the worst counts.
 _FINE, _DAMAGED, _FAILED = 0, 1, 2
-PATIENCE, PAUSE = 60.0, 1.0
-"""Seconds for which a pod asks a store again that can't be reached when it starts, and between two tries."""
 
 
 @dataclass(frozen=True)
@@ -120,22 +118,13 @@ class Restorer:
         return dataclasses.asdict(begun)
 
     def _claim(self, now: float, stopped: Callable[[], bool]) -> claim.Claim | None:
-        """The place in the lineage; None when `stopped` said so while the store was away.
-
-        In a pod a store that answers again within a minute costs no failure of the job: the client's own
-        tries may be over after a second. To claim again is safe: a place that was taken is found.
-        """
-        patience = PATIENCE if self._told.in_cluster else 0.0
-        while True:
-            try:
-                return claim.claim(self._store, self._me, now=now, skipped=self._skip)
-            except errors.StoreUnavailable as error:
-                if self._clock.monotonic() >= self._begun + patience:
-                    raise
-                self._log.warning("store-away", f"{error}; trying again for up to {patience:.0f} s")
+        """The place in the lineage; None when `stopped` said so while the store was away."""
+        try:
+            return claim.claim(self._store, self._me, now=now, skipped=self._skip)
+        except errors.StoreUnavailable:
             if stopped():
                 return None
-            self._clock.sleep(PAUSE)
+            raise
 
     def _load_best(self, loader: tracked.Loader) -> manifest.Commit | None:
         while (found := peers.lead(self._peers, self._next)) is not None:

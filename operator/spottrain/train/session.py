@@ -31,6 +31,7 @@ from spottrain.train import (
     early,
     last_save,
     pace,
+    patience,
     peers,
     restore,
     saver,
@@ -108,7 +109,8 @@ class Run:
         by mistake.
         """
         place = location.open_store(self._told.location)
-        restorer = restore.Restorer(self._peers, place, self._told, self._clock, self._log)
+        asked = patience.beginning(place, self._told, self._clock, self._log, lambda: self._signal.seen)
+        restorer = restore.Restorer(self._peers, asked, self._told, self._clock, self._log)
         loader = Given(load, resizable=resizable) if load else self._required()
         restored = restorer.restore(loader, lambda: self._signal.seen)
         if restored is None or self._peers.steps.agree([int(self._signal.seen)])[0]:

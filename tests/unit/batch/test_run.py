@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from spottrain import batch, errors
-from spottrain.checkpoint import files
+from spottrain.checkpoint import files, location, store
+from spottrain.train import patience
 
 ROWS = [{"id": name, "text": f"text {name}"} for name in "abc"]
 
@@ -267,3 +268,34 @@ def test_a_part_whose_outputs_are_damaged_is_named_with_what_to_do(place: Path):
         for row in run.todo(ROWS):
             run.write(row, 1)
     assert [one["output"] for one in results(place)] == [1] * 3
+
+
+class ShutAtFirst(files.FilesStore):
+    """Refuses the first connections."""
+
+    refused = 0
+
+    def list(self, prefix: str) -> list[store.Entry]:
+        if self.refused < 3:
+            type(self).refused += 1
+            raise errors.StoreUnavailable("connection refused")
+        return super().list(prefix)
+
+
+@pytest.mark.parametrize("in_cluster", [True, False])
+def test_a_store_that_is_away_when_a_worker_begins(
+    place: Path, monkeypatch: pytest.MonkeyPatch, in_cluster: bool
+):
+    """A pod waits for it: its start is no failure for that. Elsewhere somebody sees it at once."""
+    monkeypatch.setattr(ShutAtFirst, "refused", 0)
+    monkeypatch.setattr(location, "open_store", lambda _: ShutAtFirst(place))
+    monkeypatch.setattr(patience, "PAUSE", 0.01)
+    if not in_cluster:
+        with pytest.raises(errors.StoreUnavailable):
+            compute(ROWS)
+        return
+    monkeypatch.setenv("SPOTTRAIN_JOB", "team/embed")
+    compute(ROWS)
+    monkeypatch.delenv("SPOTTRAIN_JOB")
+    assert ShutAtFirst.refused == 3
+    assert len(results(place)) == 3
