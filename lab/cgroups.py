@@ -4,6 +4,7 @@ cgroup v1 (one hierarchy for each controller) is what this was made and run on. 
 the kernel's documentation prescribes; docs/lab.md says how far it has been tried.
 """
 
+import errno
 import os
 from pathlib import Path
 
@@ -49,10 +50,21 @@ def machines(lab: str) -> set[str]:
     return {path.name for path in groups if path.is_dir()}
 
 
-def processes(lab: str) -> set[int]:
-    """Every process in the lab's groups, whoever started it."""
-    files = (file for hierarchy in hierarchies() for file in (hierarchy / lab).rglob("cgroup.procs"))
-    return {int(line) for file in files for line in file.read_text().split()}
+def processes(lab: str, root: Path = _ROOT) -> set[int]:
+    """Every process in the lab's groups, whoever started it; groups may come and go meanwhile."""
+    tops = [hierarchy / lab for hierarchy in hierarchies(root)]
+    # os.walk passes over a group that is gone by the time it is looked into; Path.rglob raises.
+    groups = [Path(folder) for top in tops for folder, _, _ in os.walk(top)]
+    return {pid for group in groups for pid in _members(group)}
+
+
+def _members(group: Path) -> list[int]:
+    try:
+        return [int(line) for line in (group / "cgroup.procs").read_text().split()]
+    except OSError as error:
+        if error.errno in {errno.ENOENT, errno.ENODEV}:  # the second: removed between open and read
+            return []
+        raise
 
 
 def _make(parent: Path, group: Path) -> None:

@@ -306,14 +306,31 @@ class Lab:
         with self.state.locked():
             controlplane.start_api(self.state, self._config())
 
-    def restart_controllers(self) -> None:
-        """What a longer outage comes to in a cluster: both lose their leases after 10 s, end and start anew.
+    def controllers_stop(self) -> None:
+        """End kube-controller-manager and kube-scheduler, as in a cluster each outage of 10 s does.
 
-        The lab's hold no leases. Left alone they watch again up to some minutes after the API server is back,
-        since their waits double up to a minute.
+        There they lose the leases by which they are elected. The lab's hold none: left alone they go on with
+        what they knew before, and watch again up to some minutes after the API server is back.
         """
         with self.state.locked():
-            controlplane.restart_controllers(self.state, self._config())
+            self._config()
+            controlplane.stop_controllers(self.state)
+
+    def controllers_start(self) -> None:
+        """Start those that `controllers_stop` ended; the API server must answer."""
+        with self.state.locked():
+            controlplane.heal(self.state, self._config())
+
+    def kwok_restart(self) -> None:
+        """Start the kubelet of all fake nodes anew; they report once their leases of 40 s have run out.
+
+        After an outage kwok asks again after up to a minute, and after another one if what it knows is too
+        old by then; a kubelet does so within 7 s.
+        """
+        with self.state.locked():
+            self._config()
+            kwok.stop(self.state)
+            kwok.start(self.state)
 
     def api_pause(self) -> None:
         """Freeze the API server: connections stay open, and nothing is answered."""

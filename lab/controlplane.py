@@ -86,10 +86,15 @@ def pause_api(state: State) -> None:
     process.freeze(state.pids / API_SERVER)
 
 
-def restart_controllers(state: State, wanted: Config) -> None:
-    """Start kube-controller-manager and kube-scheduler anew: with other limits, or as after a lost lease."""
+def stop_controllers(state: State) -> None:
+    """End kube-controller-manager and kube-scheduler; `heal` starts them."""
     for name in _CONTROLLERS:
         process.stop(state.pids / name, grace=2.0)
+
+
+def restart_controllers(state: State, wanted: Config) -> None:
+    """Start kube-controller-manager and kube-scheduler anew, with other limits."""
+    stop_controllers(state)
     _start_clients(state, wanted)
 
 
